@@ -48,7 +48,7 @@ run '0|3' 'ringwise check --for 5s eth1'
 run '0|3' 'ringwise check --explain A03'
 run '0|3' 'ringwise check --capabilities'
 
-block docs/check.md:80
+block docs/check.md:83
 run '0|3' 'ringwise check --accept Q14 --reason "one sender" --until 2027-03-01'
 
 block docs/config.md:245
@@ -137,7 +137,7 @@ run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise persist'
 
-block docs/plan.md:193
+block docs/plan.md:195
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'

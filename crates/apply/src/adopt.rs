@@ -13,7 +13,7 @@ use crate::journal::Journal;
 use crate::record::{Header, Record};
 use crate::store::{Disk, Store};
 use crate::unfinished::{close_others, refuse_unfinished};
-use crate::{Error, Event, Kind, Outcome, Policy, Refusal, Request, Standing, Verdict, Verify, verify_in};
+use crate::{Error, Event, Outcome, Policy, Refusal, Request, Standing, TransactionKind, Verdict, Verify, verify_in};
 
 /// What `adopt` would record: every setting of these devices (empty: of all devices and of the host) that is not as applied and
 /// can be read, in writing order. Queues that are gone are covered by the channel count that removed them.
@@ -80,14 +80,14 @@ pub fn adopt(
             notes.push(format!("{a} cannot be read and is not adopted"));
         }
     }
-    write_down(cx, request, Kind::Adopt, &now, notes, Disk { store, lock: &lock }, events)
+    write_down(cx, request, TransactionKind::Adopt, &now, notes, Disk { store, lock: &lock }, events)
 }
 
 /// A transaction that leaves the host as it is: only the journal records what is requested from now on.
 pub(crate) fn write_down(
     cx: HostAccess,
     request: Request,
-    kind: Kind,
+    kind: TransactionKind,
     now: &Snapshot,
     notes: Vec<String>,
     disk: Disk,

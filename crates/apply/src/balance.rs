@@ -11,7 +11,7 @@ use ringwise_sys::Host;
 use crate::committed::CommittedTx;
 use crate::host_access::HostAccess;
 use crate::journal::Read;
-use crate::{Error, Kind, Outcome, Policy, Request, Store, Verdict, history};
+use crate::{Error, Outcome, Policy, Request, Store, TransactionKind, Verdict, history};
 
 /// A setting that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) fn settings(journals: &[Read], now: &Snapshot) -> Vec<BalancedSetting
 /// The same for these transactions.
 pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedSetting> {
     let mut out: Vec<BalancedSetting> = Vec::new();
-    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
+    for k in kept.iter().filter(|k| !matches!(k.kind, TransactionKind::Rollback { .. })) {
         for (address, moved) in k.wants.iter().filter(|(a, _)| may_be_moved(a)) {
             let Some(dev) = address.dev() else { continue };
             let at = out.iter().position(|t| t.address == *address);

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, Setting, SettingMap};
 
-use crate::Kind;
+use crate::TransactionKind;
 
 /// A transaction of this boot that was kept, with the present device names.
 #[derive(Clone)]
 pub(crate) struct CommittedTx {
     pub id: u64,
-    pub kind: Kind,
+    pub kind: TransactionKind,
     /// The service wrote again what was lost.
     pub correction: bool,
     /// The service moved entries of an indirection table, or an interrupt, because of the load.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Address, CreatedObject, Setting, live};
 use ringwise_model::{Fact, Snapshot};
 
-use crate::Kind;
+use crate::TransactionKind;
 use crate::committed::CommittedTx;
 
 fn of_groups(a: &Address) -> bool {
@@ -17,8 +17,8 @@ fn of_groups(a: &Address) -> bool {
 pub(crate) fn made(kept: &[CommittedTx], now: &Snapshot) -> Vec<CreatedObject> {
     let mut all: BTreeMap<&Address, CreatedObject> = BTreeMap::new();
     // Moves because of the load are no change of a layout: the base is restored before the layout changes.
-    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. }) && !k.balance) {
-        if k.kind == Kind::Adopt {
+    for k in kept.iter().filter(|k| !matches!(k.kind, TransactionKind::Rollback { .. }) && !k.balance) {
+        if k.kind == TransactionKind::Adopt {
             all.retain(|a, _| !k.wants.contains_key(*a));
             continue;
         }

@@ -17,7 +17,7 @@ use crate::names::DeviceRenames;
 use crate::outcome::VERSION;
 use crate::record::Header;
 use crate::trial::{OnTrial, pending_of};
-use crate::{Ending, Entry, Error, Kind, Outcome, Policy, Standing, Store, Verdict, Verify};
+use crate::{Ending, Entry, Error, Outcome, Policy, Standing, Store, TransactionKind, Verdict, Verify};
 
 fn map<'a>(names: &DeviceRenames, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
     settings
@@ -39,7 +39,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
             continue;
         }
         earlier.insert(j.id, out.clone());
-        if let Kind::Rollback { before } = h.kind {
+        if let TransactionKind::Rollback { before } = h.kind {
             let undone: BTreeSet<Address> = out
                 .iter()
                 .filter(|k| k.id >= before)
@@ -177,7 +177,7 @@ struct BeforeMoves<'a> {
 fn standing<'a>(kept: &'a [CommittedTx], now: &Snapshot) -> BTreeMap<Address, (&'a CommittedTx, Setting)> {
     let mut out: BTreeMap<Address, (&CommittedTx, Setting)> = BTreeMap::new();
     let mut before_moves: BTreeMap<&Address, BeforeMoves> = BTreeMap::new();
-    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
+    for k in kept.iter().filter(|k| !matches!(k.kind, TransactionKind::Rollback { .. })) {
         let counts = k.wants.iter().filter_map(|(a, s)| Some((s.dev()?, QueueCounts::of(s, k.start.get(a))?)));
         let counts: BTreeMap<&str, QueueCounts> = counts.collect();
         if !counts.is_empty() {
@@ -273,7 +273,7 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
         .map(|(address, (by, want))| Standing {
             transaction: by.id,
             unix_time: by.ended,
-            adopted: by.kind == Kind::Adopt,
+            adopted: by.kind == TransactionKind::Adopt,
             how: compare(&want, now),
             now: live(now, &address),
             want,
@@ -310,7 +310,8 @@ pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>,
 /// Whether the last apply in effect had other goals, or unknown ones. If so, an apply that changes nothing is recorded as well.
 pub fn replaces_another(store: &Store, host: &ringwise_model::Host, requested: &Requested) -> Result<bool, Error> {
     let list = history(store, host)?;
-    let last = list.iter().filter(|e| e.is_in_effect()).rfind(|e| e.kind == Kind::Apply && !e.is_of_service());
+    let last =
+        list.iter().filter(|e| e.is_in_effect()).rfind(|e| e.kind == TransactionKind::Apply && !e.is_of_service());
     Ok(last.is_some_and(|e| !e.requested.as_ref().is_some_and(|r| r.has_goals_of(requested))))
 }
 
@@ -325,7 +326,7 @@ pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: 
         .iter()
         .filter(|e| e.this_boot && e.ending == Ending::Kept)
         .filter_map(|e| match e.kind {
-            Kind::Rollback { before } => Some((e.id, before)),
+            TransactionKind::Rollback { before } => Some((e.id, before)),
             _ => None,
         })
         .collect();
@@ -366,7 +367,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
     let text = |f: fn(&Header) -> &String| h.map(|h| f(h).clone()).unwrap_or_default();
     Entry {
         id: j.id,
-        kind: h.map_or(Kind::Other, |h| h.kind.clone()),
+        kind: h.map_or(TransactionKind::Other, |h| h.kind.clone()),
         title: h.map(|h| h.title.clone()).unwrap_or_default(),
         who: text(|h| &h.who),
         command: text(|h| &h.command),

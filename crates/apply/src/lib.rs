@@ -97,7 +97,7 @@ pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refu
 pub use prune::prune_service;
 pub use reinitialize::set_up_anew;
 pub use replan::{NewPlan, NoPlan, Planner};
-pub use report::{Attention, Ending, Entry, Holder, Kind, Newer, SERVICE, Standing, Verify};
+pub use report::{Attention, Ending, Entry, Holder, Newer, SERVICE, Standing, TransactionKind, Verify};
 pub use request::{Policy, Request};
 pub use run::{run, still_fits};
 pub use store::{Hook, OpenLock, Store, Waiting};

@@ -9,7 +9,7 @@ use ringwise_model::{DevId, Host};
 
 use crate::journal::{JournalOrigin, Read};
 use crate::record::Header;
-use crate::{Error, Kind, Store, Verdict};
+use crate::{Error, Store, TransactionKind, Verdict};
 
 /// Removes the oldest journals of the service until at most `most` are left, as far as others have everything that they have:
 /// what is in effect and what a rollback restores stay the same. Those of people are never removed. Returns how many were
@@ -65,7 +65,7 @@ fn is_covered(r: &Read, earlier: &[&Read], later: &[&Read], host: &Host) -> bool
         return r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBack);
     };
     // What a rollback has undone does not count.
-    let is_rollback = |r: &&Read| r.header.as_ref().is_some_and(|h| matches!(h.kind, Kind::Rollback { .. }));
+    let is_rollback = |r: &&Read| r.header.as_ref().is_some_and(|h| matches!(h.kind, TransactionKind::Rollback { .. }));
     let first = earlier.iter().rposition(is_rollback).map_or(0, |i| i + 1);
     let before: Vec<&Header> =
         earlier[first..].iter().filter(|r| !is_of_another_boot(r, host)).filter_map(|r| applied(r)).collect();

@@ -6,7 +6,7 @@ use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
 use crate::trial_file::Trial;
-use crate::{Failure, Kind, Outcome, Request};
+use crate::{Failure, Outcome, Request, TransactionKind};
 
 /// Format of the file: every line has a checksum. Journals in other formats are not restored, except [`BEFORE_SUMS`].
 pub(crate) const FORMAT: u32 = 2;
@@ -19,7 +19,7 @@ pub(crate) struct Header {
     pub format: u32,
     pub tool: String,
     pub transaction: u64,
-    pub kind: Kind,
+    pub kind: TransactionKind,
     pub machine_id: Option<String>,
     pub boot_id: Option<String>,
     pub kernel: Option<String>,
@@ -65,7 +65,13 @@ fn is_zero(n: &u64) -> bool {
 
 impl Header {
     /// A header with who and where; without devices and without the settings at the start.
-    pub(crate) fn of(transaction: u64, kind: Kind, request: &Request, now: &Snapshot, unix_time: u64) -> Self {
+    pub(crate) fn of(
+        transaction: u64,
+        kind: TransactionKind,
+        request: &Request,
+        now: &Snapshot,
+        unix_time: u64,
+    ) -> Self {
         Self {
             format: FORMAT,
             tool: env!("CARGO_PKG_VERSION").into(),

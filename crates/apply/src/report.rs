@@ -17,7 +17,7 @@ fn is_zero(n: &usize) -> bool {
 /// What a transaction was for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TransactionKind {
     /// An `apply`.
     Apply,
     /// A rollback to the state before transaction `before`; 0: to the state first found since boot.
@@ -67,7 +67,7 @@ pub struct Entry {
     /// Number of the transaction.
     pub id: u64,
     /// What kind of command it was.
-    pub kind: Kind,
+    pub kind: TransactionKind,
     /// What the transaction was for.
     #[serde(flatten)]
     pub title: Title,

@@ -25,7 +25,8 @@ use crate::tx::{Done, Tx};
 use crate::unfinished::{close_others, refuse_unfinished};
 use crate::watch::{self, Watch};
 use crate::{
-    Armed, Error, Event, Holder, Job, Kind, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, irqbalance,
+    Armed, Error, Event, Holder, Job, Outcome, Phase, Policy, Refusal, Request, Store, TransactionKind, Verdict,
+    irqbalance,
 };
 
 /// Applies the steps of `request` as one transaction: either all of them are kept, or the host is restored.
@@ -69,7 +70,7 @@ pub fn run(
         // The host was changed between the two looks.
         cx.writable()?;
     }
-    transact(cx, request, Kind::Apply, now, notes, disk, events)
+    transact(cx, request, TransactionKind::Apply, now, notes, disk, events)
 }
 
 /// Whether every step, and every setting that a reviewed plan relies on, has its value already.
@@ -140,7 +141,7 @@ fn replace(
     request.already.extend(std::mem::take(&mut request.steps).into_iter().map(|s| s.setting));
     request.already.retain(|s| compare(s, now).holds());
     notes.push("every setting already has the requested value; nothing was written to the host".into());
-    write_down(cx, request, Kind::Apply, now, notes, disk, events)
+    write_down(cx, request, TransactionKind::Apply, now, notes, disk, events)
 }
 
 fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outcome {
@@ -159,7 +160,7 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
 pub(crate) fn transact(
     cx: HostAccess,
     mut request: Request,
-    kind: Kind,
+    kind: TransactionKind,
     now: Snapshot,
     mut notes: Vec<String>,
     disk: Disk,
@@ -174,7 +175,7 @@ pub(crate) fn transact(
     }
     notes.extend(checked(&cx, &request, &kind, &now)?);
     crate::bond::order_steps(&now, &mut request.steps);
-    let forward = kind == Kind::Apply;
+    let forward = kind == TransactionKind::Apply;
     let start = start_of(&now, &request.steps);
     let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
     let holder = Holder {
@@ -232,13 +233,13 @@ pub(crate) fn transact(
 }
 
 /// Checks, beyond the preflight, that refuse a request before anything is changed. Returns notes for the user.
-fn checked(cx: &HostAccess, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Vec<String>, Error> {
+fn checked(cx: &HostAccess, request: &Request, kind: &TransactionKind, now: &Snapshot) -> Result<Vec<String>, Error> {
     crate::bond::check(now, &request.steps)?;
     let mut notes = crate::control::check(cx, now, &request.steps)?;
     match crate::cpu_timers::check(cx, now, &request.steps) {
         Ok(timer_notes) => notes.extend(timer_notes),
         // A rollback is never refused.
-        Err(e) if *kind != Kind::Apply => notes.push(e.to_string()),
+        Err(e) if *kind != TransactionKind::Apply => notes.push(e.to_string()),
         Err(e) => return Err(e),
     }
     notes.extend(irqbalance::note_restart(now, &request.steps));

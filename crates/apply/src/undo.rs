@@ -25,7 +25,8 @@ use crate::trial::{note, undo_now};
 use crate::tx::Tx;
 use crate::unfinished::close_others;
 use crate::{
-    ChangedSetting, Error, Event, Failure, Kind, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict,
+    ChangedSetting, Error, Event, Failure, NotPutBack, Outcome, Policy, Refusal, Request, Store, TransactionKind,
+    Verdict,
 };
 
 /// Restores the host to the state before a transaction of this boot that was interrupted, or that could not be restored
@@ -180,8 +181,8 @@ pub fn rollback(
     if request.title.is_empty() {
         request.title = Title::BackToBefore { transaction: id };
     }
-    let kind = Kind::Rollback { before: id };
-    let undone = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
+    let kind = TransactionKind::Rollback { before: id };
+    let undone = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, TransactionKind::Rollback { .. }));
     if request.steps.is_empty() && in_force(&journals, &now).iter().any(undone) {
         // The host has these values already (they were only adopted, or restored manually), but the record of what is requested
         // changes.
@@ -293,14 +294,14 @@ fn wait_for_cpus(target: &mut SettingMap, now: &Snapshot) -> Vec<NotPutBack> {
 }
 
 /// If the last transaction of this boot is a rollback: what it skipped until CPUs are online again.
-fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
+fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, TransactionKind, SettingMap)> {
     let j = journals.iter().rfind(|j| j.whose(&now.host) == JournalOrigin::ThisBoot && j.header.is_some())?;
     let (header, (outcome, _)) = (j.header.as_ref()?, j.end.as_ref()?);
     let names = DeviceRenames::new(&header.devices, now);
     let left = outcome.waiting.iter().map(|w| names.setting(&w.was));
     let still = |s: &Setting| !compare(s, now).holds() || !offline::missing(s, now).is_empty();
     let left: SettingMap = left.filter(still).filter_map(|s| s.address().map(|a| (a, s))).collect::<BTreeMap<_, _>>();
-    let rollback = matches!(header.kind, Kind::Rollback { .. }) && outcome.verdict == Verdict::Applied;
+    let rollback = matches!(header.kind, TransactionKind::Rollback { .. }) && outcome.verdict == Verdict::Applied;
     (rollback && !left.is_empty()).then(|| (j.id, header.kind.clone(), left))
 }
 
@@ -356,7 +357,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     // not exist before, and are removed where possible.
     let mut whole: BTreeSet<String> = BTreeSet::new();
     // A rollback and the transactions that it undid cancel each other out.
-    let counts = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
+    let counts = |k: &CommittedTx| k.id >= id && (k.id == id || !matches!(k.kind, TransactionKind::Rollback { .. }));
     let kept = in_force(journals, now);
     let before: Vec<CommittedTx> = kept.iter().filter(|k| k.id < id).cloned().collect();
     let earlier = left_by(before.iter());

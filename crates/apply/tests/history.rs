@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Ending, Kind, Policy, Refusal, Request, Verdict};
+use ringwise_apply::{Ending, Policy, Refusal, Request, TransactionKind, Verdict};
 use ringwise_knob::{Address, Match, Setting, live};
 use ringwise_model::{Goal, Intent, Requested};
 use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
@@ -172,7 +172,7 @@ fn a_rollback_of_one_of_several() {
     assert!(v.settings.iter().all(|s| s.transaction == 1));
     let history = ringwise_apply::history(&dir.store(), &start.host).unwrap();
     assert_eq!(history.iter().map(|e| e.undone_by).collect::<Vec<_>>(), [None, Some(4), Some(4), None]);
-    assert_eq!((&history[3].kind, &history[3].ending), (&Kind::Rollback { before: 2 }, &Ending::Kept));
+    assert_eq!((&history[3].kind, &history[3].ending), (&TransactionKind::Rollback { before: 2 }, &Ending::Kept));
     let e = rollback(&sim, &dir, 3, &policy()).unwrap_err();
     assert_eq!((e.exit_status(), e.to_string()), (6, "transaction 3 was rolled back already".into()));
     assert!(rollback(&sim, &dir, 9, &policy()).unwrap_err().to_string().contains("no transaction 9"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Event, Happened, Kind, Outcome, Policy, Verdict, Verify};
+use ringwise_apply::{Event, Happened, Outcome, Policy, TransactionKind, Verdict, Verify};
 use ringwise_knob::{ManualChange, Match, Origin, Setting, Window};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
@@ -164,7 +164,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     assert_eq!(adopted.len(), 2);
     assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, Verdict::NothingToDo);
     let list = ringwise_apply::history(&dir.store(), &start.host).unwrap();
-    assert_eq!((&list[1].kind, list[1].steps, list[1].undone_by), (&Kind::Adopt, 2, None));
+    assert_eq!((&list[1].kind, list[1].steps, list[1].undone_by), (&TransactionKind::Adopt, 2, None));
     // The adopted setting is changed outside ringwise again: it is manual again.
     by_hand(&sim, "eth1", 2, "3");
     let again = verify(&sim, &dir).hands();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::guard::watch_on;
-use ringwise_apply::{Ending, Error, Event, Kind, Outcome, Phase, Policy, TrialResult, UndoneBy, Verdict, history};
+use ringwise_apply::{
+    Ending, Error, Event, Outcome, Phase, Policy, TransactionKind, TrialResult, UndoneBy, Verdict, history,
+};
 use ringwise_knob::Setting;
 use ringwise_model::CpuId;
 use ringwise_sys::Clock;
@@ -112,7 +114,7 @@ fn the_guard_of_a_run_that_was_kept_rolls_it_back() {
     let now = look(&sim);
     let list = history(&dir.store(), &now.host).unwrap();
     let last = list.last().unwrap();
-    assert_eq!((&last.kind, last.ending.clone()), (&Kind::Rollback { before: 1 }, Ending::Kept));
+    assert_eq!((&last.kind, last.ending.clone()), (&TransactionKind::Rollback { before: 1 }, Ending::Kept));
     assert_eq!((last.who.as_str(), last.reason.as_deref(), last.stuck.len()), ("guard", Some(WORDS), 1));
     // Only the last transaction is watched, and only if it requested a watch.
     assert_eq!((later(1), later(2)), (None, None));

@@ -180,6 +180,10 @@ pub fn index_page() -> String {
         "# Rules of `ringwise check`\n\n{} rules with a page each; `ringwise check --explain ID` prints the same text. Rules marked \
          *two samples* compare counters and need `--for`. [rules-left-out.md](rules-left-out.md) lists the rules that \
          `check` does not judge, and why.\n\n\
+         An id is a name without an order. Its letter names the subject: A interrupts and their CPUs, D lost packets, F forwarding, H \
+         hardware and system, M interrupt moderation, Q queues and steering, W the configuration. An id with R and two numbers, such as \
+         R0.09, belongs to a setting that `ringwise plan` decides by this rule; the number before the dot has no meaning of its \
+         own. `ringwise plan` prints the ids of both kinds.\n\n\
          | rule | subject | severity | two samples | fix |\n|---|---|---|---|---|\n",
         rules().count()
     );

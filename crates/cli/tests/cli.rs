@@ -169,7 +169,7 @@ fn proposed_commands_carry_the_recording() {
     let from = format!(" --from '{file}'");
     let proposed = |args: &[&str]| {
         let r = run(&[args, &["--from", &file]].concat());
-        let prose = ["Recommended", "Interrupts of "];
+        let prose = ["Recommended", "Interrupts of ", "Recording: "];
         let is_prose = |l: &str| prose.iter().any(|p| l.starts_with(p));
         let lines = r.out.lines().map(str::trim).filter(|l| l.contains("ringwise ") && !is_prose(l));
         lines.map(str::to_string).collect::<Vec<_>>()

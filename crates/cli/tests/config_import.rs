@@ -140,7 +140,7 @@ fn all_sources_and_what_is_left_of_them() {
 fn a_file_is_replaced_only_on_request() {
     let dir = Dir::named("config-import-out");
     let path = dir.file("r.toml", "version = 1\n");
-    let from = capture("lab-small2-6.12");
+    let from = capture("lab-router16-6.12");
     let import = |more: &[&str]| ringwise(&[&["config", "import", "--from", &from, "--out", &path], more].concat());
     let (code, _, err) = import(&[]);
     assert_eq!(code, Some(1), "{err}");

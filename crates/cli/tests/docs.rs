@@ -94,6 +94,53 @@ fn commands_parse() {
     assert!(tried >= 200, "only {tried} commands were found");
 }
 
+/// The commands of ringwise between backquotes in a line of prose, with values in place of words that a reader fills in.
+fn spans(line: &str) -> impl Iterator<Item = Vec<String>> {
+    let spans = line.split('`').skip(1).step_by(2).filter(|s| !s.contains('…') && !s.contains("..."));
+    let filled = |w: String| match w.as_str() {
+        "COMMAND" => "show".into(),
+        "DEV" | "IFACE" => "eth0".into(),
+        "GOAL" => "rpc".into(),
+        "ID" | "N" => "1".into(),
+        "RULE" => "A02".into(),
+        "LIST" => "0-1".into(),
+        "DATE" => "2027-01-31".into(),
+        "FORMAT" => "link".into(),
+        _ => w,
+    };
+    spans.filter_map(command).map(move |words| words.into_iter().map(filled).collect())
+}
+
+/// Commands in prose exist, with the options that are named. A span may name an option without its value, and a command
+/// without what it requires. The list of changes names commands of earlier versions.
+#[test]
+fn commands_in_prose_parse() {
+    use clap::error::ErrorKind as E;
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for (file, text) in documents().into_iter().filter(|(f, _)| !f.ends_with("CHANGELOG.md")) {
+        let mut fenced = false;
+        for (n, line) in text.lines().enumerate() {
+            fenced ^= line.trim_start().starts_with("```");
+            for words in spans(line).filter(|_| !fenced) {
+                tried += 1;
+                let ends_with_option = words.last().is_some_and(|w| w.starts_with("--"));
+                let Err(e) = Cli::try_parse_from(["ringwise".to_string()].into_iter().chain(words)) else { continue };
+                let is_name = match e.kind() {
+                    E::DisplayHelp | E::DisplayVersion | E::MissingRequiredArgument | E::MissingSubcommand => true,
+                    E::DisplayHelpOnMissingArgumentOrSubcommand => true,
+                    E::InvalidValue => ends_with_option,
+                    _ => false,
+                };
+                if !is_name {
+                    wrong.push(format!("{}: {line}\n{e}", at(&file, n + 1)));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(tried >= 200, "only {tried} commands were found");
+}
+
 /// What the document shows below a command. A line `…` stands for any number of lines.
 fn agrees(shown: &[&str], printed: &str) -> bool {
     let printed: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();

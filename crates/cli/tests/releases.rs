@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::common::root;
-use ringwise_apply::{Ending, Kind, Policy, Request, Store, Verdict};
+use ringwise_apply::{Ending, Policy, Request, Store, TransactionKind, Verdict};
 use ringwise_discover::{Options, snapshot};
 use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, compare, live};
 use ringwise_model::{Intent, Requested, Snapshot};
@@ -191,9 +191,9 @@ fn journals_ledger_and_what_was_learned() {
         assert_eq!(
             kinds,
             [
-                (Kind::Apply, Ending::Kept, None),
-                (Kind::Apply, Ending::Kept, Some(3)),
-                (Kind::Rollback { before: 2 }, Ending::Kept, None)
+                (TransactionKind::Apply, Ending::Kept, None),
+                (TransactionKind::Apply, Ending::Kept, Some(3)),
+                (TransactionKind::Rollback { before: 2 }, Ending::Kept, None)
             ],
             "{name}"
         );
@@ -202,7 +202,7 @@ fn journals_ledger_and_what_was_learned() {
             // It recorded the command line as one text. The request is unknown, and is not derived from that text.
             assert!(list.iter().all(|e| e.requested.is_none() && e.argv.is_empty()), "{name}");
         } else {
-            let apply = |e: &&ringwise_apply::Entry| e.kind == Kind::Apply;
+            let apply = |e: &&ringwise_apply::Entry| e.kind == TransactionKind::Apply;
             assert!(list.iter().all(|e| !e.argv.is_empty()), "{name}");
             assert!(list.iter().filter(apply).all(|e| e.requested == Some(requested())), "{name}");
         }

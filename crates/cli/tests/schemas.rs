@@ -8,8 +8,8 @@ use crate::common::plans::edge3_plan;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Failure, Holder, Ignored, Kind, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, Standing,
-    TrialResult, Verdict, Verify,
+    Ending, Entry, Failure, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, Standing,
+    TransactionKind, TrialResult, Verdict, Verify,
 };
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
@@ -216,7 +216,7 @@ fn outcomes_verify_history() {
     assert_eq!((verify_history::document(&alone, None)["attention"].clone(), alone.exit_status()), (json!([]), 0));
     let e = Entry {
         id: 13,
-        kind: Kind::Rollback { before: 12 },
+        kind: TransactionKind::Rollback { before: 12 },
         title: ringwise_model::Title::Rollback { of: 12 },
         who: "root".into(),
         command: "ringwise rollback 12".into(),

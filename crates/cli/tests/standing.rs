@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, NotPutBack, Outcome, Phase, Standing, Verify};
+use ringwise_apply::{
+    Ending, Entry, Event, Failure, Happened, NotPutBack, Outcome, Phase, Standing, TransactionKind, Verify,
+};
 use ringwise_cli::logbook;
 use ringwise_knob::{Match, Setting, VectorName, Window};
 use ringwise_model::{Boot, CpuId, Fact, Snapshot};
@@ -115,7 +117,7 @@ fn drift() -> Verify {
 fn entry(id: u64) -> Entry {
     Entry {
         id,
-        kind: if id == 13 { Kind::Rollback { before: 12 } } else { Kind::Apply },
+        kind: if id == 13 { TransactionKind::Rollback { before: 12 } } else { TransactionKind::Apply },
         title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Forward },
         who: "root".into(),
         command: "ringwise apply --goal forward --yes".into(),
@@ -204,7 +206,7 @@ fn history_newest_first() {
 fn repeated_transactions_of_the_service_share_a_line() {
     let keep = |id, dev: &str| Entry {
         title: ringwise_model::Title::Keep { devs: vec![dev.into()] },
-        kind: Kind::Apply,
+        kind: TransactionKind::Apply,
         ending: Ending::Kept,
         undone_by: None,
         devices: vec![dev.into()],

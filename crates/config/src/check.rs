@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::Fault;
-use crate::spec::{Kind, Spec};
+use crate::spec::{Spec, ValueKind};
 use crate::words;
 
 type Value<'a> = Spanned<DeValue<'a>>;
@@ -64,7 +64,7 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
 
 /// The required table of this specification that has a key of this name: `name` of an interface belongs in `match`.
 fn required_table_with(name: &str, spec: &'static Spec) -> Option<&'static str> {
-    let has = |kind: &Kind| matches!(kind, Kind::Table(inner) if inner.keys.iter().any(|k| k.name == name));
+    let has = |kind: &ValueKind| matches!(kind, ValueKind::Table(inner) if inner.keys.iter().any(|k| k.name == name));
     spec.keys.iter().find(|k| k.required && has(&k.kind)).map(|k| k.name)
 }
 
@@ -86,32 +86,34 @@ fn elsewhere(name: &str) -> Option<String> {
 }
 
 /// The heading, with brackets, of a table that is not inside another one: `[host]`, `[[interface]]`.
-fn brackets(kind: &Kind) -> Option<&'static str> {
+fn brackets(kind: &ValueKind) -> Option<&'static str> {
     match kind {
-        Kind::Table(spec) if spec.name.starts_with('[') => Some(spec.name),
-        Kind::List(of) | Kind::Map(of) => brackets(of),
-        Kind::Any(all) => all.iter().find_map(brackets),
+        ValueKind::Table(spec) if spec.name.starts_with('[') => Some(spec.name),
+        ValueKind::List(of) | ValueKind::Map(of) => brackets(of),
+        ValueKind::Any(all) => all.iter().find_map(brackets),
         _ => None,
     }
 }
 
 /// Whether the kind accepts this TOML type.
-fn takes(kind: &Kind, v: &DeValue<'_>) -> bool {
+fn takes(kind: &ValueKind, v: &DeValue<'_>) -> bool {
     use DeValue as V;
     match kind {
-        Kind::Bool => matches!(v, V::Boolean(_)),
-        Kind::Int(..) => matches!(v, V::Integer(_)),
-        Kind::Text | Kind::Word(_) | Kind::Goal | Kind::Key | Kind::Mac => matches!(v, V::String(_)),
-        Kind::Cpus => matches!(v, V::String(_) | V::Array(_) | V::Integer(_)),
-        Kind::CountRange => matches!(v, V::String(_) | V::Integer(_)),
-        Kind::Queues | Kind::RssTable => matches!(v, V::String(_) | V::Array(_)),
-        Kind::Table(_) | Kind::Map(_) | Kind::ByNumber(_) => matches!(v, V::Table(_)),
-        Kind::List(_) => matches!(v, V::Array(_)),
-        Kind::Any(kinds) => kinds.iter().any(|k| takes(k, v)),
+        ValueKind::Bool => matches!(v, V::Boolean(_)),
+        ValueKind::Int(..) => matches!(v, V::Integer(_)),
+        ValueKind::Text | ValueKind::Word(_) | ValueKind::Goal | ValueKind::Key | ValueKind::Mac => {
+            matches!(v, V::String(_))
+        }
+        ValueKind::Cpus => matches!(v, V::String(_) | V::Array(_) | V::Integer(_)),
+        ValueKind::CountRange => matches!(v, V::String(_) | V::Integer(_)),
+        ValueKind::Queues | ValueKind::RssTable => matches!(v, V::String(_) | V::Array(_)),
+        ValueKind::Table(_) | ValueKind::Map(_) | ValueKind::ByNumber(_) => matches!(v, V::Table(_)),
+        ValueKind::List(_) => matches!(v, V::Array(_)),
+        ValueKind::Any(kinds) => kinds.iter().any(|k| takes(k, v)),
     }
 }
 
-fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
+fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Fault>) {
     let mut wrong = |found: String, right: String| {
         out.push(Fault { at: v.span(), with: Vec::new(), found, right: Some(right) });
     };
@@ -126,15 +128,15 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
     }
     let text = v.get_ref().as_str().unwrap_or_default();
     match kind {
-        Kind::Bool | Kind::Text => {}
-        Kind::Int(least, most) => {
+        ValueKind::Bool | ValueKind::Text => {}
+        ValueKind::Int(least, most) => {
             let n = int(v.get_ref());
             if n.is_none_or(|n| n < i128::from(*least) || n > i128::from(*most)) {
                 let right = if least == most { least.to_string() } else { format!("{least} to {most}") };
                 wrong(format!("{name} = {} is out of range", raw(v.get_ref())), right);
             }
         }
-        Kind::Word(all) => {
+        ValueKind::Word(all) => {
             if !all.contains(&text) {
                 let near = nearest(text, all.iter().copied());
                 wrong(
@@ -143,7 +145,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
                 );
             }
         }
-        Kind::Goal => {
+        ValueKind::Goal => {
             if let Err(unknown) = text.parse::<Goal>() {
                 let near = unknown.meant.map_or_else(|| say(kind), |g| format!("\"{g}\""));
                 let only_an_option = match text {
@@ -153,33 +155,33 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
                 wrong(format!("\"{text}\" is not a goal{only_an_option}"), near);
             }
         }
-        Kind::Cpus | Kind::Queues | Kind::RssTable | Kind::Key => {
+        ValueKind::Cpus | ValueKind::Queues | ValueKind::RssTable | ValueKind::Key => {
             if let Err(why) = parsed(v.get_ref(), kind) {
                 wrong(format!("{name}: {why}"), say(kind));
             }
         }
-        Kind::CountRange => {
+        ValueKind::CountRange => {
             let n = v.get_ref().as_integer().map_or(text, |n| n.as_str());
             if crate::host_group::CountRange::parse(n).is_none() {
                 wrong(format!("{name}: \"{n}\" is not a count"), say(kind));
             }
         }
-        Kind::Mac => {
+        ValueKind::Mac => {
             if !is_mac(text) {
                 wrong(format!("\"{text}\" is not a MAC address"), say(kind));
             }
         }
-        Kind::Table(spec) => {
+        ValueKind::Table(spec) => {
             if let Some(t) = v.get_ref().as_table() {
                 table(t, v.span(), spec, out);
             }
         }
-        Kind::Map(kind) => {
+        ValueKind::Map(kind) => {
             for (k, v) in v.get_ref().as_table().into_iter().flatten() {
                 value(v, kind, k.get_ref(), out);
             }
         }
-        Kind::ByNumber(kind) => {
+        ValueKind::ByNumber(kind) => {
             for (k, v) in v.get_ref().as_table().into_iter().flatten() {
                 if let Err(why) = words::numbers(k.get_ref()) {
                     let right = Some("numbers such as \"0-3,8\"".to_string());
@@ -188,14 +190,14 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
                 value(v, kind, name, out);
             }
         }
-        Kind::List(kind) => {
+        ValueKind::List(kind) => {
             for v in v.get_ref().as_array().into_iter().flatten() {
                 value(v, kind, name, out);
             }
         }
-        Kind::Any(kinds) => match kinds.iter().find(|k| takes(k, v.get_ref())) {
+        ValueKind::Any(kinds) => match kinds.iter().find(|k| takes(k, v.get_ref())) {
             // The key also takes values that are not words.
-            Some(Kind::Word(all)) if !all.contains(&text) => {
+            Some(ValueKind::Word(all)) if !all.contains(&text) => {
                 wrong(format!("{name} = \"{text}\" is not known"), say(kind));
             }
             Some(kind) => value(v, kind, name, out),
@@ -205,12 +207,12 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
 }
 
 /// Whether a value of a kind that is parsed can be parsed, and the reason if not.
-fn parsed(v: &DeValue<'_>, kind: &Kind) -> Result<(), String> {
+fn parsed(v: &DeValue<'_>, kind: &ValueKind) -> Result<(), String> {
     match kind {
-        Kind::Cpus => cpus_of(v).map(drop),
-        Kind::Queues => numbers_of(v).map(drop),
-        Kind::RssTable => rss_table_of(v).map(drop),
-        Kind::Key => hex(v.as_str().unwrap_or_default()).map(drop),
+        ValueKind::Cpus => cpus_of(v).map(drop),
+        ValueKind::Queues => numbers_of(v).map(drop),
+        ValueKind::RssTable => rss_table_of(v).map(drop),
+        ValueKind::Key => hex(v.as_str().unwrap_or_default()).map(drop),
         _ => Ok(()),
     }
 }
@@ -298,40 +300,40 @@ fn type_name(v: &DeValue<'_>) -> &'static str {
 }
 
 /// Describes the values that a kind accepts, for the "expected" part of a message.
-pub fn say(kind: &Kind) -> String {
+pub fn say(kind: &ValueKind) -> String {
     let quoted = |all: &[&str]| match all {
         [most @ .., last] if !most.is_empty() => format!("\"{}\" or \"{last}\"", most.join("\", \"")),
         all => all.iter().map(|w| format!("\"{w}\"")).collect(),
     };
     match kind {
-        Kind::Bool => "true or false".into(),
-        Kind::Int(least, most) if least == most => least.to_string(),
-        Kind::Int(least, most) => format!("a number from {least} to {most}"),
-        Kind::Text => "a string".into(),
-        Kind::Word(all) => quoted(all),
-        Kind::Goal => quoted(&Goal::ALL.iter().map(|g| g.name()).collect::<Vec<_>>()),
-        Kind::Cpus => "a CPU list such as \"0-3,8\", [0, 1] or 2".into(),
-        Kind::Queues => "a list of queues such as \"0-3\" or [0, 1]".into(),
-        Kind::RssTable => words::TABLE_RIGHT.into(),
-        Kind::Key => "hex bytes such as \"6d:5a:56:da\"".into(),
-        Kind::Mac => "an address such as 02:00:00:00:00:01".into(),
-        Kind::CountRange => "a number, \">= 16\", \"<= 8\" or \"8-16\"".into(),
-        Kind::Table(spec) => {
+        ValueKind::Bool => "true or false".into(),
+        ValueKind::Int(least, most) if least == most => least.to_string(),
+        ValueKind::Int(least, most) => format!("a number from {least} to {most}"),
+        ValueKind::Text => "a string".into(),
+        ValueKind::Word(all) => quoted(all),
+        ValueKind::Goal => quoted(&Goal::ALL.iter().map(|g| g.name()).collect::<Vec<_>>()),
+        ValueKind::Cpus => "a CPU list such as \"0-3,8\", [0, 1] or 2".into(),
+        ValueKind::Queues => "a list of queues such as \"0-3\" or [0, 1]".into(),
+        ValueKind::RssTable => words::TABLE_RIGHT.into(),
+        ValueKind::Key => "hex bytes such as \"6d:5a:56:da\"".into(),
+        ValueKind::Mac => "an address such as 02:00:00:00:00:01".into(),
+        ValueKind::CountRange => "a number, \">= 16\", \"<= 8\" or \"8-16\"".into(),
+        ValueKind::Table(spec) => {
             let some: Vec<&str> = spec.keys.iter().take(3).map(|k| k.name).collect();
             format!("a table with {}", some.join(", "))
         }
-        Kind::Map(of) => format!("a table of names, each with {}", say(of)),
-        Kind::ByNumber(of) => format!("a table of numbers (\"0-3\"), each with {}", say(of)),
-        Kind::List(of) => format!("a list, each entry {}", say(of)),
-        Kind::Any(all) => all.iter().map(say).collect::<Vec<_>>().join(", or "),
+        ValueKind::Map(of) => format!("a table of names, each with {}", say(of)),
+        ValueKind::ByNumber(of) => format!("a table of numbers (\"0-3\"), each with {}", say(of)),
+        ValueKind::List(of) => format!("a list, each entry {}", say(of)),
+        ValueKind::Any(all) => all.iter().map(say).collect::<Vec<_>>().join(", or "),
     }
 }
 
 /// An example of a valid value.
-fn example(kind: &Kind) -> String {
+fn example(kind: &ValueKind) -> String {
     match kind {
-        Kind::Int(least, _) => least.to_string(),
-        Kind::Table(_) => "{ name = \"eth0\" }".into(),
+        ValueKind::Int(least, _) => least.to_string(),
+        ValueKind::Table(_) => "{ name = \"eth0\" }".into(),
         _ => "\"...\"".into(),
     }
 }

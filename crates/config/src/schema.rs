@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::spec::{COALESCE_WORDS, FILE, Kind, Spec};
+use crate::spec::{COALESCE_WORDS, FILE, Spec, ValueKind};
 use crate::{SCHEMA, VERSION};
 
 /// For editors and reviewers: TOML and JSON have the same values here.
@@ -41,41 +41,43 @@ fn table(spec: &'static Spec) -> Value {
     out
 }
 
-fn kind(k: &Kind) -> Value {
+fn kind(k: &ValueKind) -> Value {
     let list =
         |of: Value| json!({ "anyOf": [{ "type": "string", "pattern": "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$" }, of] });
     match k {
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::Int(least, most) if least == most => json!({ "const": least }),
-        Kind::Int(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Word(all) => json!({ "enum": all }),
-        Kind::Goal => json!({ "enum": ringwise_model::Goal::ALL.map(|g| g.name()) }),
-        Kind::Cpus => {
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::Int(least, most) if least == most => json!({ "const": least }),
+        ValueKind::Int(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        ValueKind::Text => json!({ "type": "string" }),
+        ValueKind::Word(all) => json!({ "enum": all }),
+        ValueKind::Goal => json!({ "enum": ringwise_model::Goal::ALL.map(|g| g.name()) }),
+        ValueKind::Cpus => {
             let mut v = list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }));
             if let Some(any) = v["anyOf"].as_array_mut() {
                 any.push(json!({ "type": "integer", "minimum": 0 }));
             }
             v
         }
-        Kind::Queues => list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } })),
-        Kind::RssTable => json!({ "anyOf": [
+        ValueKind::Queues => {
+            list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }))
+        }
+        ValueKind::RssTable => json!({ "anyOf": [
             { "type": "string" },
             { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } },
         ] }),
-        Kind::Key => json!({ "type": "string", "pattern": "^[0-9A-Fa-f:]+$" }),
-        Kind::Mac => json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$" }),
-        Kind::CountRange => json!({ "anyOf": [
+        ValueKind::Key => json!({ "type": "string", "pattern": "^[0-9A-Fa-f:]+$" }),
+        ValueKind::Mac => json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$" }),
+        ValueKind::CountRange => json!({ "anyOf": [
             { "type": "integer", "minimum": 1 },
             { "type": "string", "pattern": "^ *([<>]=?)? *[0-9]+ *(- *[0-9]+ *)?$" },
         ] }),
-        Kind::Table(spec) => table(spec),
-        Kind::Map(of) => json!({ "type": "object", "additionalProperties": kind(of) }),
-        Kind::ByNumber(of) => json!({
+        ValueKind::Table(spec) => table(spec),
+        ValueKind::Map(of) => json!({ "type": "object", "additionalProperties": kind(of) }),
+        ValueKind::ByNumber(of) => json!({
             "type": "object", "additionalProperties": false,
             "patternProperties": { "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$": kind(of) },
         }),
-        Kind::List(of) => json!({ "type": "array", "items": kind(of) }),
-        Kind::Any(all) => json!({ "anyOf": all.iter().map(kind).collect::<Vec<_>>() }),
+        ValueKind::List(of) => json!({ "type": "array", "items": kind(of) }),
+        ValueKind::Any(all) => json!({ "anyOf": all.iter().map(kind).collect::<Vec<_>>() }),
     }
 }

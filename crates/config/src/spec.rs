@@ -4,7 +4,7 @@ use ringwise_model::{RingKind, RingPart};
 
 /// What a value may be.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum ValueKind {
     /// `true` or `false`.
     Bool,
     /// Smallest and largest.
@@ -30,13 +30,13 @@ pub enum Kind {
     /// A table with these keys.
     Table(&'static Spec),
     /// A table with any keys.
-    Map(&'static Kind),
+    Map(&'static ValueKind),
     /// A table whose keys are lists of numbers.
-    ByNumber(&'static Kind),
+    ByNumber(&'static ValueKind),
     /// An array of these.
-    List(&'static Kind),
+    List(&'static ValueKind),
     /// One of these.
-    Any(&'static [Kind]),
+    Any(&'static [ValueKind]),
 }
 
 /// Keys of one table.
@@ -54,7 +54,7 @@ pub struct Key {
     /// As written in the file.
     pub name: &'static str,
     /// What its value may be.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The table is wrong without the key.
     pub required: bool,
     /// What the key means, for the reference and the schema.
@@ -63,11 +63,11 @@ pub struct Key {
     pub if_absent: Option<&'static str>,
 }
 
-const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
+const fn key(name: &'static str, kind: ValueKind, about: &'static str) -> Key {
     Key { name, kind, required: false, about, if_absent: None }
 }
 
-const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
+const fn must(name: &'static str, kind: ValueKind, about: &'static str) -> Key {
     Key { name, kind, required: true, about, if_absent: None }
 }
 
@@ -77,20 +77,24 @@ impl Key {
     }
 }
 
-const U32: Kind = Kind::Int(0, u32::MAX as u64);
-const COUNT: Kind = Kind::Int(1, 4096);
+const U32: ValueKind = ValueKind::Int(0, u32::MAX as u64);
+const COUNT: ValueKind = ValueKind::Int(1, 4096);
 
 /// The top level of the file.
 pub static FILE: Spec = Spec {
     name: "the file",
     keys: &[
-        must("version", Kind::Int(1, 1), "version of the file format: 1"),
-        key("host", Kind::Table(&HOST), "settings of every interface and of the host itself"),
-        key("interface", Kind::List(&Kind::Table(&INTERFACE)), "settings of one interface, or of several that match"),
-        key("policy", Kind::List(&Kind::Table(&POLICY)), "interrupt moderation for the queues of a group"),
+        must("version", ValueKind::Int(1, 1), "version of the file format: 1"),
+        key("host", ValueKind::Table(&HOST), "settings of every interface and of the host itself"),
+        key(
+            "interface",
+            ValueKind::List(&ValueKind::Table(&INTERFACE)),
+            "settings of one interface, or of several that match",
+        ),
+        key("policy", ValueKind::List(&ValueKind::Table(&POLICY)), "interrupt moderation for the queues of a group"),
         key(
             "host_group",
-            Kind::Map(&Kind::Table(&HOST_GROUP)),
+            ValueKind::Map(&ValueKind::Table(&HOST_GROUP)),
             "settings of the hosts that match, by name of the group",
         ),
     ],
@@ -100,18 +104,22 @@ pub static FILE: Spec = Spec {
 pub static HOST_GROUP: Spec = Spec {
     name: "[host_group.NAME]",
     keys: &[
-        must("match", Kind::Table(&HOST_MATCH), "which hosts; all criteria must match, and what is unknown never does")
-            .if_absent("match = { name = \"edge*\" }"),
-        key("host", Kind::Table(&HOST), "keys of [host] that override those of the top level"),
+        must(
+            "match",
+            ValueKind::Table(&HOST_MATCH),
+            "which hosts; all criteria must match, and what is unknown never does",
+        )
+        .if_absent("match = { name = \"edge*\" }"),
+        key("host", ValueKind::Table(&HOST), "keys of [host] that override those of the top level"),
         key(
             "interface",
-            Kind::List(&Kind::Table(&INTERFACE)),
+            ValueKind::List(&ValueKind::Table(&INTERFACE)),
             "settings of interfaces that override those of the top level, key by key",
         ),
     ],
 };
 
-const TEXTS: Kind = Kind::Any(&[Kind::Text, Kind::List(&Kind::Text)]);
+const TEXTS: ValueKind = ValueKind::Any(&[ValueKind::Text, ValueKind::List(&ValueKind::Text)]);
 
 /// `match` of a host group; all criteria must match.
 pub static HOST_MATCH: Spec = Spec {
@@ -123,8 +131,8 @@ pub static HOST_MATCH: Spec = Spec {
             "host name (/proc/sys/kernel/hostname), or a pattern with * and ?; of a list, one must match",
         ),
         key("driver", TEXTS, "kernel driver that an interface of the host has; of a list, one must match"),
-        key("cpu_count", Kind::CountRange, "number of CPUs that are present"),
-        key("node_count", Kind::CountRange, "number of NUMA nodes with CPUs"),
+        key("cpu_count", ValueKind::CountRange, "number of CPUs that are present"),
+        key("node_count", ValueKind::CountRange, "number of NUMA nodes with CPUs"),
     ],
 };
 
@@ -132,26 +140,26 @@ pub static HOST_MATCH: Spec = Spec {
 pub static HOST: Spec = Spec {
     name: "[host]",
     keys: &[
-        key("goal", Kind::Goal, "purpose of the host; default: balanced"),
+        key("goal", ValueKind::Goal, "purpose of the host; default: balanced"),
         key(
             "interfaces",
-            Kind::List(&Kind::Text),
+            ValueKind::List(&ValueKind::Text),
             "use only these interfaces; default: all that have a driver, queues of their own and a link",
         ),
-        key("cpus", Kind::Cpus, "use only these CPUs, including isolated ones among them"),
-        key("reserve", Kind::Cpus, "keep these CPUs free of queues for other work"),
-        key("exclude_cpus", Kind::Cpus, "further CPUs without queues, in addition to reserve"),
+        key("cpus", ValueKind::Cpus, "use only these CPUs, including isolated ones among them"),
+        key("reserve", ValueKind::Cpus, "keep these CPUs free of queues for other work"),
+        key("exclude_cpus", ValueKind::Cpus, "further CPUs without queues, in addition to reserve"),
         key("queues", COUNT, "number of queues per interface"),
-        key("smt", Kind::Word(&["one-per-core", "all"]), "hardware threads of a core that may handle queues"),
+        key("smt", ValueKind::Word(&["one-per-core", "all"]), "hardware threads of a core that may handle queues"),
         key(
             "far_node",
-            Kind::Word(&["never", "last", "ok"]),
+            ValueKind::Word(&["never", "last", "ok"]),
             "CPUs of remote nodes: never use them, use them last, or like local CPUs (ok)",
         ),
-        key("allow_disruption", Kind::Bool, "include steps that interrupt traffic"),
+        key("allow_disruption", ValueKind::Bool, "include steps that interrupt traffic"),
         key(
             "pair_as_article",
-            Kind::Bool,
+            ValueKind::Bool,
             "create groups of latency and bulk queues, with half of the queues on a remote node",
         ),
         key(
@@ -161,10 +169,10 @@ pub static HOST: Spec = Spec {
         ),
         key(
             "act_on_load",
-            Kind::List(&Kind::Text),
+            ValueKind::List(&ValueKind::Text),
             "on these interfaces the service changes the RSS table, and moves interrupts, when the load is uneven; default: it only reports",
         ),
-        key("strict", Kind::Bool, "fail if the device or kernel does not support a setting"),
+        key("strict", ValueKind::Bool, "fail if the device or kernel does not support a setting"),
         key(
             "rfs_entries",
             U32,
@@ -172,12 +180,12 @@ pub static HOST: Spec = Spec {
         ),
         key(
             "sysctl",
-            Kind::Map(&Kind::Any(&[Kind::Int(0, i64::MAX as u64), Kind::Text])),
+            ValueKind::Map(&ValueKind::Any(&[ValueKind::Int(0, i64::MAX as u64), ValueKind::Text])),
             "sysctls by name, such as net.core.netdev_budget",
         ),
         key(
             "cpu_latency",
-            Kind::ByNumber(&Kind::Any(&[Kind::Int(0, i32::MAX as u64), Kind::Word(&["n/a"])])),
+            ValueKind::ByNumber(&ValueKind::Any(&[ValueKind::Int(0, i32::MAX as u64), ValueKind::Word(&["n/a"])])),
             "longest wake-up latency of CPUs in microseconds, by CPU; 0: no limit, \"n/a\": no latency at all",
         ),
     ],
@@ -187,58 +195,58 @@ pub static HOST: Spec = Spec {
 pub static INTERFACE: Spec = Spec {
     name: "[[interface]]",
     keys: &[
-        must("match", Kind::Table(&MATCH), "which interfaces; all criteria must match"),
-        key("goal", Kind::Goal, "goal of the interface, if it differs from the host's"),
-        key("features", Kind::Map(&Kind::Bool), "offloads, by the kernel's names or ethtool's short names"),
-        key("pause", Kind::Table(&PAUSE), "pause frames"),
+        must("match", ValueKind::Table(&MATCH), "which interfaces; all criteria must match"),
+        key("goal", ValueKind::Goal, "goal of the interface, if it differs from the host's"),
+        key("features", ValueKind::Map(&ValueKind::Bool), "offloads, by the kernel's names or ethtool's short names"),
+        key("pause", ValueKind::Table(&PAUSE), "pause frames"),
         key(
             "channels",
-            Kind::Any(&[COUNT, Kind::Table(&CHANNELS)]),
+            ValueKind::Any(&[COUNT, ValueKind::Table(&CHANNELS)]),
             "number of combined queues, or a table with the number of each kind",
         ),
-        key("rings", Kind::Table(&RINGS), "ring sizes in descriptors"),
+        key("rings", ValueKind::Table(&RINGS), "ring sizes in descriptors"),
         key(
             "coalesce",
-            Kind::Any(&[Kind::Table(&COALESCE), Kind::List(&Kind::Table(&COALESCE))]),
+            ValueKind::Any(&[ValueKind::Table(&COALESCE), ValueKind::List(&ValueKind::Table(&COALESCE))]),
             "interrupt moderation of the device, or of single queues",
         ),
-        key("rss", Kind::Table(&RSS), "how flows are spread over receive queues"),
+        key("rss", ValueKind::Table(&RSS), "how flows are spread over receive queues"),
         key(
             "napi",
-            Kind::Any(&[Kind::Table(&NAPI), Kind::List(&Kind::Table(&NAPI))]),
+            ValueKind::Any(&[ValueKind::Table(&NAPI), ValueKind::List(&ValueKind::Table(&NAPI))]),
             "NAPI polling of the device, or of single queues",
         ),
         key(
             "irq_cpus",
-            Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]),
+            ValueKind::Any(&[ValueKind::Cpus, ValueKind::ByNumber(&ValueKind::Cpus)]),
             "CPUs of the queue interrupts: of all queues, or a table by queue",
         ),
         key(
             "xps_cpus",
-            Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]),
+            ValueKind::Any(&[ValueKind::Cpus, ValueKind::ByNumber(&ValueKind::Cpus)]),
             "CPUs that send through a transmit queue (XPS)",
         ),
         key(
             "xps_rxqs",
-            Kind::Any(&[Kind::Queues, Kind::ByNumber(&Kind::Queues)]),
+            ValueKind::Any(&[ValueKind::Queues, ValueKind::ByNumber(&ValueKind::Queues)]),
             "receive queues whose flows are sent through a transmit queue (XPS)",
         ),
         key(
             "rps_cpus",
-            Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]),
+            ValueKind::Any(&[ValueKind::Cpus, ValueKind::ByNumber(&ValueKind::Cpus)]),
             "CPUs that process packets of a receive queue (RPS)",
         ),
         key(
             "rps_flow_cnt",
-            Kind::Any(&[U32, Kind::ByNumber(&U32)]),
+            ValueKind::Any(&[U32, ValueKind::ByNumber(&U32)]),
             "entries in the RFS flow table of a receive queue",
         ),
         key(
             "rule",
-            Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&RULE)])),
+            ValueKind::List(&ValueKind::Any(&[ValueKind::Text, ValueKind::Table(&RULE)])),
             "flow steering rules in ethtool's syntax",
         ),
-        key("group", Kind::List(&Kind::Table(&GROUP)), "queues with their own policy, CPUs and flows"),
+        key("group", ValueKind::List(&ValueKind::Table(&GROUP)), "queues with their own policy, CPUs and flows"),
     ],
 };
 
@@ -246,11 +254,11 @@ pub static INTERFACE: Spec = Spec {
 pub static MATCH: Spec = Spec {
     name: "match",
     keys: &[
-        key("name", Kind::Text, "name of the interface, or a pattern with * and ?"),
-        key("driver", Kind::Text, "kernel driver of the interface"),
-        key("bus", Kind::Text, "bus address of the interface, such as 0000:03:00.0"),
-        key("mac", Kind::Mac, "permanent MAC address of the interface"),
-        key("label", Kind::Text, "ifalias or an alternative name of the interface"),
+        key("name", ValueKind::Text, "name of the interface, or a pattern with * and ?"),
+        key("driver", ValueKind::Text, "kernel driver of the interface"),
+        key("bus", ValueKind::Text, "bus address of the interface, such as 0000:03:00.0"),
+        key("mac", ValueKind::Mac, "permanent MAC address of the interface"),
+        key("label", ValueKind::Text, "ifalias or an alternative name of the interface"),
     ],
 };
 
@@ -258,9 +266,9 @@ pub static MATCH: Spec = Spec {
 pub static PAUSE: Spec = Spec {
     name: "pause",
     keys: &[
-        key("autoneg", Kind::Bool, "negotiate pause frames with the link partner"),
-        key("rx", Kind::Bool, "obey received pause frames"),
-        key("tx", Kind::Bool, "send pause frames"),
+        key("autoneg", ValueKind::Bool, "negotiate pause frames with the link partner"),
+        key("rx", ValueKind::Bool, "obey received pause frames"),
+        key("tx", ValueKind::Bool, "send pause frames"),
     ],
 };
 
@@ -268,28 +276,28 @@ pub static PAUSE: Spec = Spec {
 pub static CHANNELS: Spec = Spec {
     name: "channels",
     keys: &[
-        key("combined", Kind::Int(0, 4096), "queues that receive and send"),
-        key("rx", Kind::Int(0, 4096), "queues that only receive"),
-        key("tx", Kind::Int(0, 4096), "queues that only send"),
+        key("combined", ValueKind::Int(0, 4096), "queues that receive and send"),
+        key("rx", ValueKind::Int(0, 4096), "queues that only receive"),
+        key("tx", ValueKind::Int(0, 4096), "queues that only send"),
     ],
 };
 
 /// `rings`: ring parameters (`ethtool -G`), of the table in `model`.
 pub static RINGS: Spec = Spec { name: "rings", keys: &RING_KEYS };
 
-const RING_SIZE: Kind = Kind::Any(&[Kind::Int(1, u32::MAX as u64), Kind::Word(&[LONGEST])]);
+const RING_SIZE: ValueKind = ValueKind::Any(&[ValueKind::Int(1, u32::MAX as u64), ValueKind::Word(&[LONGEST])]);
 /// A ring as long as the device and the memory of its node allow.
 pub const LONGEST: &str = "max";
 
 const RING_KEYS: [Key; RingPart::ALL.len()] = {
-    let mut out = [key("", Kind::Bool, ""); RingPart::ALL.len()];
+    let mut out = [key("", ValueKind::Bool, ""); RingPart::ALL.len()];
     let mut i = 0;
     while i < out.len() {
         let part = &RingPart::ALL[i];
         let kind = match part.kind {
             RingKind::Size => RING_SIZE,
-            RingKind::Number(least) => Kind::Int(least as u64, u32::MAX as u64),
-            RingKind::Switch | RingKind::Mode => Kind::Bool,
+            RingKind::Number(least) => ValueKind::Int(least as u64, u32::MAX as u64),
+            RingKind::Switch | RingKind::Mode => ValueKind::Bool,
         };
         out[i] = key(part.key, kind, part.about);
         i += 1;
@@ -298,14 +306,14 @@ const RING_KEYS: [Key; RingPart::ALL.len()] = {
 };
 
 /// A parameter that is a number, one that is on or off.
-const USECS: Kind = Kind::Int(0, u32::MAX as u64);
-const SWITCH: Kind = Kind::Any(&[Kind::Bool, Kind::Int(0, 1)]);
+const USECS: ValueKind = ValueKind::Int(0, u32::MAX as u64);
+const SWITCH: ValueKind = ValueKind::Any(&[ValueKind::Bool, ValueKind::Int(0, 1)]);
 
 /// `coalesce`: interrupt moderation (`ethtool -C`).
 pub static COALESCE: Spec = Spec {
     name: "coalesce",
     keys: &[
-        key("queues", Kind::Queues, "only these queues; default: the device"),
+        key("queues", ValueKind::Queues, "only these queues; default: the device"),
         key("rx-usecs", USECS, "microseconds that a received frame may wait for an interrupt"),
         key("rx-max-frames", USECS, "received frames after which the device raises the interrupt at once"),
         key("rx-usecs-irq", USECS, "rx-usecs while an interrupt is being handled"),
@@ -342,9 +350,9 @@ pub static COALESCE: Spec = Spec {
 
 /// `NET_DIM_PARAMS_NUM_PROFILES` of the kernel.
 pub const PROFILE_STEPS: usize = 5;
-const PROFILE: Kind = Kind::List(&Kind::Table(&PROFILE_STEP));
+const PROFILE: ValueKind = ValueKind::List(&ValueKind::Table(&PROFILE_STEP));
 /// The kernel keeps 16 bits and drops higher ones.
-const U16: Kind = Kind::Int(0, u16::MAX as u64);
+const U16: ValueKind = ValueKind::Int(0, u16::MAX as u64);
 
 /// One step of a moderation profile (`ETHTOOL_A_COALESCE_RX_PROFILE`, since 6.11).
 pub static PROFILE_STEP: Spec = Spec {
@@ -373,16 +381,20 @@ pub const HASH_FUNCTIONS: [&str; 3] = ["toeplitz", "xor", "crc32"];
 pub static RSS: Spec = Spec {
     name: "rss",
     keys: &[
-        key("table", Kind::RssTable, "\"equal 4\", \"weight 3 1\", \"default\", or the queue of each entry"),
-        key("context", Kind::ByNumber(&Kind::RssTable), "tables of further RSS contexts, by number"),
-        key("function", Kind::Text, "hash function: toeplitz, xor, crc32"),
-        key("key", Kind::Key, "hash key as hexadecimal bytes"),
+        key("table", ValueKind::RssTable, "\"equal 4\", \"weight 3 1\", \"default\", or the queue of each entry"),
+        key("context", ValueKind::ByNumber(&ValueKind::RssTable), "tables of further RSS contexts, by number"),
+        key("function", ValueKind::Text, "hash function: toeplitz, xor, crc32"),
+        key("key", ValueKind::Key, "hash key as hexadecimal bytes"),
         key(
             "symmetric",
-            Kind::Word(&["none", "symmetric-xor", "symmetric-or-xor"]),
+            ValueKind::Word(&["none", "symmetric-xor", "symmetric-or-xor"]),
             "hash both directions of a flow to one queue",
         ),
-        key("fields", Kind::Map(&Kind::Text), "hashed fields by flow type, in ethtool's letters: udp4 = \"sdfn\""),
+        key(
+            "fields",
+            ValueKind::Map(&ValueKind::Text),
+            "hashed fields by flow type, in ethtool's letters: udp4 = \"sdfn\"",
+        ),
     ],
 };
 
@@ -390,23 +402,27 @@ pub static RSS: Spec = Spec {
 pub static NAPI: Spec = Spec {
     name: "napi",
     keys: &[
-        key("queues", Kind::Queues, "only these receive queues; default: the device"),
+        key("queues", ValueKind::Queues, "only these receive queues; default: the device"),
         key(
             "defer_hard_irqs",
-            Kind::Int(0, i32::MAX as u64),
+            ValueKind::Int(0, i32::MAX as u64),
             "number of empty polls before the interrupt is enabled again",
         ),
         key(
             "gro_flush_timeout_ns",
-            Kind::Int(0, i64::MAX as u64),
+            ValueKind::Int(0, i64::MAX as u64),
             "nanoseconds until the next poll while the interrupt is deferred",
         ),
         key(
             "irq_suspend_timeout_ns",
-            Kind::Int(0, i64::MAX as u64),
+            ValueKind::Int(0, i64::MAX as u64),
             "longest time without interrupts in nanoseconds while a program busy-polls",
         ),
-        key("threaded", Kind::Any(&[Kind::Bool, Kind::Int(0, 2)]), "poll in a kernel thread; 2: busy polling"),
+        key(
+            "threaded",
+            ValueKind::Any(&[ValueKind::Bool, ValueKind::Int(0, 2)]),
+            "poll in a kernel thread; 2: busy polling",
+        ),
     ],
 };
 
@@ -414,7 +430,7 @@ pub static NAPI: Spec = Spec {
 pub static RULE: Spec = Spec {
     name: "[[interface.rule]]",
     keys: &[
-        must("flow", Kind::Text, "in ethtool's syntax: \"tcp4 dst-port 443 action 2\""),
+        must("flow", ValueKind::Text, "in ethtool's syntax: \"tcp4 dst-port 443 action 2\""),
         key("location", U32, "location in the rule table; default: the next free one"),
     ],
 };
@@ -423,22 +439,26 @@ pub static RULE: Spec = Spec {
 pub static GROUP: Spec = Spec {
     name: "[[interface.group]]",
     keys: &[
-        must("name", Kind::Text, "name of the group"),
-        must("policy", Kind::Text, "latency, bulk, cpu, or a policy of this file")
+        must("name", ValueKind::Text, "name of the group"),
+        must("policy", ValueKind::Text, "latency, bulk, cpu, or a policy of this file")
             .if_absent("policy = \"latency\", \"bulk\", \"cpu\" or the name of a [[policy]]"),
         key(
             "queues",
-            Kind::Any(&[COUNT, Kind::List(&Kind::Int(0, 4095)), Kind::Text]),
+            ValueKind::Any(&[COUNT, ValueKind::List(&ValueKind::Int(0, 4095)), ValueKind::Text]),
             "number of queues, or a list of queues (\"0-3\" or [0, 1]), or \"auto\": the goal divides the queues",
         ),
-        key("cpus", Kind::Cpus, "CPUs of the group's queues"),
+        key("cpus", ValueKind::Cpus, "CPUs of the group's queues"),
         key(
             "weight",
             U32,
             "share of the RSS table relative to the other groups; 0: the queues receive only the group's flows",
         ),
-        key("context", Kind::Bool, "use an RSS context for the group instead of a share of the RSS table"),
-        key("flows", Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&FLOW)])), "flows that belong to the group"),
+        key("context", ValueKind::Bool, "use an RSS context for the group instead of a share of the RSS table"),
+        key(
+            "flows",
+            ValueKind::List(&ValueKind::Any(&[ValueKind::Text, ValueKind::Table(&FLOW)])),
+            "flows that belong to the group",
+        ),
     ],
 };
 
@@ -446,8 +466,8 @@ pub static GROUP: Spec = Spec {
 pub static FLOW: Spec = Spec {
     name: "a flow",
     keys: &[
-        key("program", Kind::Text, "flows to the ports on which processes of this name listen"),
-        key("unit", Kind::Text, "flows to the ports on which processes of this systemd unit listen"),
+        key("program", ValueKind::Text, "flows to the ports on which processes of this name listen"),
+        key("unit", ValueKind::Text, "flows to the ports on which processes of this systemd unit listen"),
     ],
 };
 
@@ -455,10 +475,14 @@ pub static FLOW: Spec = Spec {
 pub static POLICY: Spec = Spec {
     name: "[[policy]]",
     keys: &[
-        must("name", Kind::Text, "name of the policy; overrides a built-in policy of that name"),
-        key("coalesce", Kind::Table(&POLICY_COALESCE), "interrupt moderation of the group's queues"),
-        key("napi", Kind::Table(&POLICY_NAPI), "NAPI values to use if the device has no moderation of single queues"),
-        key("when", Kind::Text, "a sentence that describes when to use the policy"),
+        must("name", ValueKind::Text, "name of the policy; overrides a built-in policy of that name"),
+        key("coalesce", ValueKind::Table(&POLICY_COALESCE), "interrupt moderation of the group's queues"),
+        key(
+            "napi",
+            ValueKind::Table(&POLICY_NAPI),
+            "NAPI values to use if the device has no moderation of single queues",
+        ),
+        key("when", ValueKind::Text, "a sentence that describes when to use the policy"),
     ],
 };
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Ending, Entry, JournalFiles, Journals, Kind, Standing, Verify};
+use ringwise_apply::{Ending, Entry, JournalFiles, Journals, Standing, TransactionKind, Verify};
 use ringwise_discover::Options;
 use ringwise_intent::Wanted;
 use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
@@ -365,7 +365,7 @@ fn undone(history: &[Entry]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for e in history.iter().filter(|e| of_this_boot(e)) {
         match e.kind {
-            Kind::Rollback { .. } => out.extend(e.devices.iter().cloned()),
+            TransactionKind::Rollback { .. } => out.extend(e.devices.iter().cloned()),
             _ => e.devices.iter().for_each(|d| _ = out.remove(d)),
         }
     }

@@ -27,7 +27,7 @@ pub use context::{Event, Measurement, TrialContext, Workload};
 pub use environment::{caveat, environment, ports};
 pub use error::{AddressFault, Class, Error, Result};
 pub use forward::{Forward, ForwardSpec, Recipe, SOURCES};
-pub use messages::{Driver, Kind, Level, Messages, MessagesSpec};
+pub use messages::{Driver, Level, Messages, MessagesSpec, MessagesWorkload};
 pub use meter::Measured;
 pub use search::{Among, Candidate, candidates, metric};
 pub use session::{Experiment, Finished, ResultsFile};

@@ -17,12 +17,12 @@ use crate::sides::{PATIENCE, Sides, cpus, unexpected};
 
 /// What the messages do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessagesWorkload {
     /// Request and response, one at a time for each connection.
     Rr,
     /// Several requests in flight for each connection.
     Burst,
-    /// Threads of [`Kind::Rr`] beside threads of [`Kind::Burst`].
+    /// Threads of [`MessagesWorkload::Rr`] beside threads of [`MessagesWorkload::Burst`].
     Mixed,
     /// Messages in one direction.
     Stream,
@@ -63,8 +63,8 @@ impl Level {
     }
 
     /// Threads on a host with this many physical cores. A mix needs one for each of its two groups.
-    fn threads(self, cores: u32, kind: Kind) -> u32 {
-        let least = if kind == Kind::Mixed { 2 } else { 1 };
+    fn threads(self, cores: u32, kind: MessagesWorkload) -> u32 {
+        let least = if kind == MessagesWorkload::Mixed { 2 } else { 1 };
         ((f64::from(cores) * self.factor()).round() as u32).max(least)
     }
 
@@ -84,7 +84,7 @@ const LATENCY_BYTES: u32 = 1024;
 #[derive(Debug, Clone)]
 pub struct MessagesSpec {
     /// What the messages do.
-    pub kind: Kind,
+    pub kind: MessagesWorkload,
     /// Payload bytes.
     pub sizes: Vec<u32>,
     /// Load threads, of all groups together.
@@ -125,7 +125,7 @@ impl MessagesSpec {
     /// Transport of the load: the requested one, or the default of the kind.
     pub fn protocol(&self) -> Protocol {
         // Without flow control, one flow shows what a receiver can process.
-        self.protocol.unwrap_or(if self.kind == Kind::Receive { Protocol::Udp } else { Protocol::Tcp })
+        self.protocol.unwrap_or(if self.kind == MessagesWorkload::Receive { Protocol::Udp } else { Protocol::Tcp })
     }
 
     /// Payload bytes.
@@ -134,18 +134,20 @@ impl MessagesSpec {
             return self.sizes.clone();
         }
         match self.kind {
-            Kind::Rr => vec![64, 128, 256, 512, 1024],
-            Kind::Burst | Kind::Mixed => vec![64, 256, 1024, 4096, 16_384, 65_536],
-            Kind::Stream => vec![16_384],
-            Kind::Receive => vec![32],
+            MessagesWorkload::Rr => vec![64, 128, 256, 512, 1024],
+            MessagesWorkload::Burst | MessagesWorkload::Mixed => vec![64, 256, 1024, 4096, 16_384, 65_536],
+            MessagesWorkload::Stream => vec![16_384],
+            MessagesWorkload::Receive => vec![32],
         }
     }
 
     /// Shares of latency and throughput threads. Empty: the kind has no mix.
     fn mixes(&self) -> Vec<String> {
         match (self.kind, self.mixes.is_empty()) {
-            (Kind::Mixed, true) => ["1/2:1/2", "2/3:1/3", "1/3:2/3", "1:0", "0:1"].map(String::from).to_vec(),
-            (Kind::Mixed, false) => self.mixes.clone(),
+            (MessagesWorkload::Mixed, true) => {
+                ["1/2:1/2", "2/3:1/3", "1/3:2/3", "1:0", "0:1"].map(String::from).to_vec()
+            }
+            (MessagesWorkload::Mixed, false) => self.mixes.clone(),
             _ => Vec::new(),
         }
     }
@@ -159,7 +161,7 @@ pub struct Messages {
     cores: u32,
     cpus_here: Vec<u32>,
     cpus_peer: Vec<u32>,
-    /// For [`Kind::Receive`]: CPUs that were found by watching the traffic.
+    /// For [`MessagesWorkload::Receive`]: CPUs that were found by watching the traffic.
     places: Vec<(String, u32)>,
     /// Each of them is a state, so that they are compared with each other; otherwise each is a point of every state.
     places_are_states: bool,
@@ -191,7 +193,7 @@ impl Messages {
     /// The numbers of threads, each with the name of its level.
     fn threads(&self) -> Vec<(u32, Option<&'static str>)> {
         let l = &self.spec;
-        if l.kind == Kind::Receive {
+        if l.kind == MessagesWorkload::Receive {
             return vec![(1, None)];
         }
         if !l.threads.is_empty() {
@@ -219,10 +221,12 @@ impl Messages {
             per_s: p.offered_per_s,
         };
         Ok(match self.spec.kind {
-            Kind::Rr => vec![group("", Pattern::Rr, size_bytes, 0, threads)],
-            Kind::Burst => vec![group("", Pattern::Burst(self.spec.burst), size_bytes, 0, threads)],
-            Kind::Stream | Kind::Receive => vec![group("", Pattern::Send, size_bytes, 0, threads)],
-            Kind::Mixed => {
+            MessagesWorkload::Rr => vec![group("", Pattern::Rr, size_bytes, 0, threads)],
+            MessagesWorkload::Burst => vec![group("", Pattern::Burst(self.spec.burst), size_bytes, 0, threads)],
+            MessagesWorkload::Stream | MessagesWorkload::Receive => {
+                vec![group("", Pattern::Send, size_bytes, 0, threads)]
+            }
+            MessagesWorkload::Mixed => {
                 let [latency, bulk] = mixed(p.mix.as_deref().unwrap_or("1/2:1/2"), threads, size_bytes)?;
                 let mut out = Vec::new();
                 if latency.threads > 0 {
@@ -343,7 +347,9 @@ impl Messages {
         let (protocol, threads) = (self.spec.protocol(), p.threads.unwrap_or(1));
         let delay_us = if delayed { self.spec.delay_us } else { 0 };
         let request = match self.spec.kind {
-            Kind::Stream | Kind::Receive => Request::Sink(Sink { protocol, bind, threads, cpus }),
+            MessagesWorkload::Stream | MessagesWorkload::Receive => {
+                Request::Sink(Sink { protocol, bind, threads, cpus })
+            }
             _ => Request::Answer(Answer { protocol, bind, threads, cpus, delay_us }),
         };
         Ok((request, None))
@@ -430,11 +436,11 @@ fn receiver_cpu(places: &[(String, u32)], are_states: bool, state: &str, p: &Poi
 impl Workload for Messages {
     fn name(&self) -> &'static str {
         match self.spec.kind {
-            Kind::Rr => "rr",
-            Kind::Burst => "burst",
-            Kind::Mixed => "mixed",
-            Kind::Stream => "stream",
-            Kind::Receive => "receive",
+            MessagesWorkload::Rr => "rr",
+            MessagesWorkload::Burst => "burst",
+            MessagesWorkload::Mixed => "mixed",
+            MessagesWorkload::Stream => "stream",
+            MessagesWorkload::Receive => "receive",
         }
     }
 
@@ -465,7 +471,7 @@ impl Workload for Messages {
         let points = cross(points, &l.flows, |p, n| p.flows = Some(*n));
         let points = cross(points, &l.skews, |p, skew| p.skew = Some(*skew));
         let points = cross(points, &l.rates, |p, rate| p.offered_per_s = Some(*rate));
-        if l.kind != Kind::Receive {
+        if l.kind != MessagesWorkload::Receive {
             return points;
         }
         match (self.places.is_empty(), self.places_are_states) {
@@ -481,7 +487,9 @@ impl Workload for Messages {
         let delayed = self.spec.delay_in.as_deref().is_none_or(|n| n == state);
         let LoadCounts { mut loads, taken, measured } = self.once(p, cpu, delayed, [cx.warmup, cx.time], cx)?;
         let mut doubts = Vec::new();
-        if matches!(self.spec.kind, Kind::Stream | Kind::Receive) && self.spec.driver == Driver::BuiltIn {
+        if matches!(self.spec.kind, MessagesWorkload::Stream | MessagesWorkload::Receive)
+            && self.spec.driver == Driver::BuiltIn
+        {
             loads.iter_mut().for_each(|l| arrived(l, cx.time, &taken));
         }
         for l in &loads {
@@ -528,8 +536,11 @@ mod tests {
     fn levels_by_cores() {
         let of = |cores, kind| [Level::Light, Level::Medium, Level::Heavy].map(|l| l.threads(cores, kind));
         // The article has 48 cores and 96 threads under heavy load.
-        assert_eq!(of(48, Kind::Rr), [12, 48, 96]);
-        assert_eq!((of(6, Kind::Burst), of(1, Kind::Rr), of(2, Kind::Mixed)), ([2, 6, 12], [1, 1, 2], [2, 2, 4]));
+        assert_eq!(of(48, MessagesWorkload::Rr), [12, 48, 96]);
+        assert_eq!(
+            (of(6, MessagesWorkload::Burst), of(1, MessagesWorkload::Rr), of(2, MessagesWorkload::Mixed)),
+            ([2, 6, 12], [1, 1, 2], [2, 2, 4])
+        );
     }
 
     #[test]

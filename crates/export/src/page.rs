@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::table::{self, Family, Kind};
+use crate::table::{self, Family, MetricKind};
 
 /// The text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,11 +131,11 @@ impl Page {
         for f in table::ALL {
             let Some(samples) = self.families.get(f.name).filter(|s| !s.is_empty()) else { continue };
             let (name, kind) = match (form, f.kind) {
-                (Form::OpenMetrics, Kind::Info) => (f.base(), "info"),
-                (Form::Prometheus, Kind::Info) => (f.name, "gauge"),
-                (Form::OpenMetrics, Kind::Counter) => (f.base(), "counter"),
-                (Form::Prometheus, Kind::Counter) => (f.name, "counter"),
-                (_, Kind::Gauge) => (f.name, "gauge"),
+                (Form::OpenMetrics, MetricKind::Info) => (f.base(), "info"),
+                (Form::Prometheus, MetricKind::Info) => (f.name, "gauge"),
+                (Form::OpenMetrics, MetricKind::Counter) => (f.base(), "counter"),
+                (Form::Prometheus, MetricKind::Counter) => (f.name, "counter"),
+                (_, MetricKind::Gauge) => (f.name, "gauge"),
             };
             let _ = writeln!(out, "# HELP {name} {}", f.help);
             let _ = writeln!(out, "# TYPE {name} {kind}");

@@ -3,7 +3,7 @@
 
 /// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only grows; the name ends with `_total`.
     Counter,
     /// Goes up and down.
@@ -18,7 +18,7 @@ pub struct Family {
     /// The name with the prefix `ringwise_`; a counter's name has the suffix `_total`.
     pub name: &'static str,
     /// Its `TYPE` in the text.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The unit at the end of the name, before `_total`. Empty: plain numbers.
     pub unit: &'static str,
     /// Its possible labels. A label whose value is unknown is omitted.
@@ -31,7 +31,7 @@ macro_rules! families {
     ($($id:ident = $name:literal $kind:ident $unit:literal [$($label:literal)*] $help:literal;)*) => {
         $(#[doc = $help]
         pub const $id: Family =
-            Family { name: $name, kind: Kind::$kind, unit: $unit, labels: &[$($label),*], help: $help };)*
+            Family { name: $name, kind: MetricKind::$kind, unit: $unit, labels: &[$($label),*], help: $help };)*
         /// All of them.
         pub const ALL: &[Family] = &[$($id),*];
     };
@@ -182,9 +182,9 @@ impl Family {
     /// The OpenMetrics name of the family, without `_total` and `_info`.
     pub fn base(&self) -> &'static str {
         match self.kind {
-            Kind::Counter => self.name.strip_suffix("_total"),
-            Kind::Info => self.name.strip_suffix("_info"),
-            Kind::Gauge => None,
+            MetricKind::Counter => self.name.strip_suffix("_total"),
+            MetricKind::Info => self.name.strip_suffix("_info"),
+            MetricKind::Gauge => None,
         }
         .unwrap_or(self.name)
     }
@@ -201,8 +201,8 @@ mod tests {
             assert!(seen.insert(f.name), "{} is listed twice", f.name);
             assert!(f.name.starts_with("ringwise_"), "{}", f.name);
             assert!(f.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", f.name);
-            assert_eq!(f.kind == Kind::Counter, f.name.ends_with("_total"), "{}", f.name);
-            assert_eq!(f.kind == Kind::Info, f.name.ends_with("_info"), "{}", f.name);
+            assert_eq!(f.kind == MetricKind::Counter, f.name.ends_with("_total"), "{}", f.name);
+            assert_eq!(f.kind == MetricKind::Info, f.name.ends_with("_info"), "{}", f.name);
             assert!(f.unit.is_empty() || f.base().ends_with(&format!("_{}", f.unit)), "{}", f.name);
             assert!(f.help.ends_with('.') && !f.help.contains(['\n', '\\']), "{}", f.name);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Entry, Kind, Store, Verify};
+use ringwise_apply::{Entry, Store, TransactionKind, Verify};
 use ringwise_knob::{CreatedObject, Learned, ManualChange, Match};
 use ringwise_model::{CpuId, CpuSet, Fact, Intent, Nic, Requested, Snapshot, Topology, shell};
 use ringwise_plan::{ManualChanges, Plan, Refusal};
@@ -46,7 +46,7 @@ impl Standing {
         let history = ringwise_apply::history(store, &s.host).unwrap_or_default();
         let kept = history.into_iter().filter(|e| {
             let applies = e.requested.is_some() || e.argv.is_empty();
-            e.is_in_effect() && e.kind == Kind::Apply && applies
+            e.is_in_effect() && e.kind == TransactionKind::Apply && applies
         });
         Self {
             applied: kept.map(|e| Applied { transaction: Some(e.id), requested: e.requested }).collect(),

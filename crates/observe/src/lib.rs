@@ -22,8 +22,8 @@ mod queues;
 mod rates;
 mod sampler;
 mod sampling;
+mod shared_reader;
 mod stalls;
-mod together;
 mod unhashed;
 mod worker;
 

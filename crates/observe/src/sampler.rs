@@ -13,7 +13,7 @@ use crate::counters::{Counters, CpuSample, Link};
 use crate::device::{Dev, Notes, Reading, insert};
 use crate::idle::Idle;
 use crate::layout::{Layout, gather};
-use crate::together::{Left, SharedReader, UnansweredDevice};
+use crate::shared_reader::{Left, SharedReader, UnansweredDevice};
 use crate::worker::Worker;
 
 /// Remembers which requests each device supports, so that a sample costs little.

@@ -127,7 +127,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         groups::contexts_on_fewer_queues(d, &mut out);
     }
     goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
-    out.left_out.name_devices(&intent);
+    name_proposed_devices(&intent, &mut out);
     rfs::plan(s, &devs, &intent, &learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     arfs::plan(&devs, &intent, &learned, &mut out);
@@ -174,7 +174,7 @@ fn on_one_cpu(
     wishes::configure(s, &devs, laid, &intent, learned, &mut out);
     rfs::warn_half(s, &devs, &intent, &mut out);
     goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
-    out.left_out.name_devices(&intent);
+    name_proposed_devices(&intent, &mut out);
     let mut plan = document(s, intent, m, &devs, out, Vec::new());
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
@@ -322,10 +322,16 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Placement, out: &mut PlanBuil
     }
 }
 
+/// Settings that the goal proposes share one command. It names their devices if it would otherwise change others too.
+fn name_proposed_devices(intent: &Intent, out: &mut PlanBuilder) {
+    let queues = channels::queues_of_flags(intent);
+    out.left_out.name_devices(intent, |devs| channels::command(intent, devs, queues));
+}
+
 /// Uses one command for all devices if it would change nothing else.
 fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut PlanBuilder) {
     if out.left_out.as_slice().len() == devices && out.skipped_counts == devices {
-        out.left_out.share_one_command(intent);
+        out.left_out.share_one_command(&channels::with_word(intent, &[]).0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ringwise_model::Intent;
 
-use crate::{ProposedChange, channels};
+use crate::ProposedChange;
 
 /// What the command of a proposed change does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +36,16 @@ impl Proposals {
     }
 
     /// Gives all changes the command that repeats the request.
-    pub(crate) fn share_one_command(&mut self, intent: &Intent) {
-        let (command, _) = channels::with_word(intent, &[]);
+    pub(crate) fn share_one_command(&mut self, command: &str) {
         for (change, scope) in self.changes.iter_mut().zip(&mut self.scopes) {
-            change.command.clone_from(&command);
+            change.command = command.to_string();
             *scope = CommandScope::Request;
         }
     }
 
-    /// Names the devices in the shared command if it would otherwise change other devices too.
-    pub(crate) fn name_devices(&mut self, intent: &Intent) {
+    /// Names the devices in the shared command if it would otherwise change other devices too. `command_for` makes the
+    /// command for these devices.
+    pub(crate) fn name_devices(&mut self, intent: &Intent, command_for: impl FnOnce(&[&str]) -> String) {
         let shares = |scope: &CommandScope| *scope == CommandScope::Request;
         let all = || self.changes.iter().zip(&self.scopes).filter_map(|(c, scope)| Some((c.setting.dev()?, scope)));
         let mut sharing: Vec<String> = Vec::new();
@@ -61,7 +61,7 @@ impl Proposals {
             return;
         }
         let devs: Vec<&str> = sharing.iter().map(String::as_str).collect();
-        let command = channels::command(intent, &devs, channels::queues_of_flags(intent));
+        let command = command_for(&devs);
         let changes = self.changes.iter_mut().zip(&self.scopes);
         for (change, _) in changes.filter(|(c, scope)| shares(scope) && c.setting.dev().is_some()) {
             change.command.clone_from(&command);

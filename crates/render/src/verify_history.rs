@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Attention, Ending, Entry, Kind, Standing, TrialResult, Verdict, Verify, WouldUndo};
+use ringwise_apply::{Attention, Ending, Entry, Standing, TransactionKind, TrialResult, Verdict, Verify, WouldUndo};
 use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
@@ -248,7 +248,7 @@ fn state(e: &Entry) -> String {
     match &e.ending {
         Ending::OnTrial { .. } => "on trial: ringwise confirm".into(),
         // A rollback leaves no setting of ringwise in effect.
-        Ending::Kept if e.this_boot && matches!(e.kind, Kind::Rollback { .. }) => "done".into(),
+        Ending::Kept if e.this_boot && matches!(e.kind, TransactionKind::Rollback { .. }) => "done".into(),
         Ending::Kept if e.this_boot => "in effect".into(),
         Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "lost at reboot".into()),
         Ending::PutBack => "failed, restored".into(),
@@ -277,8 +277,8 @@ fn trial(e: &Entry) -> Option<String> {
 /// `goal forward`, `rollback of 12`.
 pub fn title(e: &Entry) -> String {
     match &e.kind {
-        Kind::Rollback { before: 0 } => "rollback to the initial state".into(),
-        Kind::Rollback { before } => format!("rollback of {before}"),
+        TransactionKind::Rollback { before: 0 } => "rollback to the initial state".into(),
+        TransactionKind::Rollback { before } => format!("rollback of {before}"),
         _ => e.title.to_string(),
     }
 }
@@ -290,7 +290,7 @@ fn what(e: &Entry) -> String {
     let mut parts = vec![title(e)];
     let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
     parts.push(match (&e.kind, kept) {
-        (Kind::Adopt, _) => plural(e.steps, "setting"),
+        (TransactionKind::Adopt, _) => plural(e.steps, "setting"),
         // The same numbers as `apply` printed.
         (_, Some(o)) => outcome::changes(o),
         _ => plural(e.steps, "change"),
@@ -304,21 +304,21 @@ fn what(e: &Entry) -> String {
 /// The last transaction of this boot that the user applied and that is in effect.
 pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
     let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
-    list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply && !e.is_of_service()).rfind(stands)
+    list.iter().filter(|e| e.this_boot && e.kind == TransactionKind::Apply && !e.is_of_service()).rfind(stands)
 }
 
 /// The last transaction of this boot, if it is a rollback that was kept.
 pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
     let kept = |e: &&Entry| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. });
     let last = list.iter().rfind(|e| kept(e) && !e.is_of_service())?;
-    Some(last).filter(|e| matches!(e.kind, Kind::Rollback { .. }))
+    Some(last).filter(|e| matches!(e.kind, TransactionKind::Rollback { .. }))
 }
 
 /// The transaction that `rollback` proposes: the newest in effect, and one of the service only if there is no other. To undo
 /// what a person applied also undoes what the service wrote again since.
 pub fn to_undo(list: &[Entry]) -> Option<&Entry> {
     let in_effect = |e: &&Entry| e.is_in_effect();
-    let forward = |e: &&Entry| !matches!(e.kind, Kind::Rollback { .. });
+    let forward = |e: &&Entry| !matches!(e.kind, TransactionKind::Rollback { .. });
     list.iter().filter(in_effect).filter(forward).max_by_key(|e| (!e.is_of_service(), e.id))
 }
 

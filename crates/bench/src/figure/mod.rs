@@ -3,7 +3,7 @@
 mod forest;
 mod of;
 
-pub use of::{figures, together};
+pub use of::{figures, of_several_results};
 
 /// One picture of a session.
 #[derive(Debug, Clone, PartialEq)]

@@ -478,7 +478,7 @@ fn a_score_of_one_is_marked() {
 fn several_systems_in_one_figure() {
     let (old, mut new) = (made::sweep(), made::sweep());
     new.trials.iter_mut().flat_map(|t| &mut t.loads).for_each(|l| l.done_per_s *= 1.5);
-    let found = figure::together(&[("7.1".into(), &old), ("7.2".into(), &new)]);
+    let found = figure::of_several_results(&[("7.1".into(), &old), ("7.2".into(), &new)]);
     let [f] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((f.name.as_str(), f.title.as_str()), ("systems-by-channels", "Rate of 2 systems by channels"));
     let page = page::parse("systems", &f.svg);
@@ -493,10 +493,10 @@ fn several_systems_in_one_figure() {
     }
     // States that are measured at counts have a line each.
     let queues = made::queues();
-    let found = figure::together(&[("a".into(), &queues), ("b".into(), &queues)]);
+    let found = figure::of_several_results(&[("a".into(), &queues), ("b".into(), &queues)]);
     let [f] = found.as_slice() else { panic!("{found:?}") };
     assert!(f.svg.contains(">a: 7.1<") && f.svg.contains(">b: 7.2<"));
     // Without a common axis, or alone, nothing is drawn.
-    assert_eq!(figure::together(&[("a".into(), &queues), ("b".into(), &old)]), []);
-    assert_eq!(figure::together(&[("a".into(), &queues)]), []);
+    assert_eq!(figure::of_several_results(&[("a".into(), &queues), ("b".into(), &old)]), []);
+    assert_eq!(figure::of_several_results(&[("a".into(), &queues)]), []);
 }

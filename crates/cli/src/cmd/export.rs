@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use ringwise_apply::{Ending, Entry, Journals, Kind, Store};
+use ringwise_apply::{Ending, Entry, Journals, Store, TransactionKind};
 use ringwise_daemon::ServiceState;
 use ringwise_daemon::pauses::PauseReason;
 use ringwise_discover::Options;
@@ -335,10 +335,10 @@ fn numbers(s: &ServiceState) -> Service {
 
 fn last(e: &Entry) -> Last {
     let kind = match e.kind {
-        Kind::Apply => "apply",
-        Kind::Rollback { .. } => "rollback",
-        Kind::Adopt => "adopt",
-        Kind::Other => "other",
+        TransactionKind::Apply => "apply",
+        TransactionKind::Rollback { .. } => "rollback",
+        TransactionKind::Adopt => "adopt",
+        TransactionKind::Other => "other",
     };
     let verdict = match &e.ending {
         Ending::Kept if e.undone_by.is_some() => "rolled_back",

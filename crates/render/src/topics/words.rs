@@ -446,10 +446,12 @@ pub(super) const TOPICS: &[Topic] = &[
         &["Show|ringwise show DEV: the line about the map", "See|rule A18; ringwise help irq"],
     ),
     word(
-        &["finding", "findings", "severity", "error", "warning", "info", "rule of check"],
+        &["finding", "findings", "severity", "error", "warning", "info", "rule of check", "rule id", "rule ids"],
         "what ringwise check found, by a rule",
         "error: packets are lost, or something does not work. warning: costs performance, or may do so. info: worth \
-         knowing. A finding that follows from another one is listed behind it.",
+         knowing. A finding that follows from another one is listed behind it. The letter of a rule id names the subject: A \
+         interrupts and their CPUs, D lost packets, F forwarding, H hardware and system, M moderation, Q queues and steering, W \
+         the configuration. R and two numbers (R0.09): a rule by which plan decides a setting.",
         &[
             "Show|ringwise check; one rule: ringwise help A03; all rules: ringwise help rules",
             "Status|3 from the severity of --fail-on upwards (default: error)",

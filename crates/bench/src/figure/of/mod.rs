@@ -2,10 +2,10 @@
 
 mod absolute;
 mod relative;
+mod several_results;
 mod single;
-mod together;
 
-pub use together::together;
+pub use several_results::of_several_results;
 
 use super::Figure;
 use crate::file::Results;

@@ -9,7 +9,7 @@ mod states;
 mod workload;
 
 use ringwise_discover::{Options, Parts};
-use ringwise_experiment::{Finished, Kind};
+use ringwise_experiment::{Finished, MessagesWorkload};
 
 use super::show;
 use crate::args::{BenchArgs, BenchCmd, Common, RunArgs};
@@ -18,11 +18,11 @@ use crate::source;
 
 pub(super) fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
     match &a.what {
-        BenchCmd::Rr(a) => messages(Kind::Rr, a, common),
-        BenchCmd::Burst(a) => messages(Kind::Burst, a, common),
-        BenchCmd::Mixed(a) => messages(Kind::Mixed, a, common),
-        BenchCmd::Stream(a) => messages(Kind::Stream, a, common),
-        BenchCmd::Receive(a) => messages(Kind::Receive, a, common),
+        BenchCmd::Rr(a) => messages(MessagesWorkload::Rr, a, common),
+        BenchCmd::Burst(a) => messages(MessagesWorkload::Burst, a, common),
+        BenchCmd::Mixed(a) => messages(MessagesWorkload::Mixed, a, common),
+        BenchCmd::Stream(a) => messages(MessagesWorkload::Stream, a, common),
+        BenchCmd::Receive(a) => messages(MessagesWorkload::Receive, a, common),
         BenchCmd::Forward(a) => forward(a, common),
         BenchCmd::Search(a) => search::run(a, common),
         BenchCmd::Serve(a) => serve::run(a, common),
@@ -30,14 +30,14 @@ pub(super) fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
     }
 }
 
-fn messages(kind: Kind, a: &RunArgs, common: &Common) -> Result<Status> {
+fn messages(kind: MessagesWorkload, a: &RunArgs, common: &Common) -> Result<Status> {
     let dev = a.devs.first().ok_or_else(|| Fail::usage("no interface is named").next("ringwise show"))?;
     let (mut list, swept) = states::wanted(&a.states)?;
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: a.devs.clone(), ..Options::all() }, common)?;
     show::names_in(&source, &s, &a.devs)?;
     let mut load = workload::messages(kind, a, dev, &s)?;
-    if kind == Kind::Receive {
+    if kind == MessagesWorkload::Receive {
         load.find_places(&session::context(a, &a.devs, &s, &source), &s)?;
         // Without other states the places are compared with each other.
         if let [only] = list.as_slice()

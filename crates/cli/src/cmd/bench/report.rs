@@ -73,7 +73,7 @@ fn systems(all: &[(String, Results)], dir: &Path, common: &Common) -> Result<()>
     // Files of the same name in different directories.
     let labels =
         names.iter().zip(all).map(|(name, (file, r))| (if twice(name) { file.clone() } else { name.clone() }, r));
-    let figures = figure::together(&labels.collect::<Vec<_>>());
+    let figures = figure::of_several_results(&labels.collect::<Vec<_>>());
     if figures.is_empty() {
         return Err(Fail::error(
             "no figure shows all of these files: they need rates in the same unit over a common axis (queues, threads, sizes, ...), \

@@ -5,7 +5,7 @@
 use ringwise_bench::halving::Outcome;
 use ringwise_bench::result::Metric;
 use ringwise_discover::{Options, Parts};
-use ringwise_experiment::{Among, Kind, Workload, candidates, metric};
+use ringwise_experiment::{Among, MessagesWorkload, Workload, candidates, metric};
 use ringwise_model::Snapshot;
 
 use super::states::{self, Wanted};
@@ -22,9 +22,9 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: run.devs.clone(), ..Options::all() }, common)?;
     let kind = match a.workload {
-        SearchFor::Rr => Some(Kind::Rr),
-        SearchFor::Burst => Some(Kind::Burst),
-        SearchFor::Stream => Some(Kind::Stream),
+        SearchFor::Rr => Some(MessagesWorkload::Rr),
+        SearchFor::Burst => Some(MessagesWorkload::Burst),
+        SearchFor::Stream => Some(MessagesWorkload::Stream),
         SearchFor::Forward => None,
     };
     let (mut load, devs): (Box<dyn Workload>, Vec<String>) = match kind {

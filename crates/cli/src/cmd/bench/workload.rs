@@ -5,7 +5,9 @@ use std::path::Path;
 
 use ringwise_bench::forward::Addresses;
 use ringwise_bench::side::Protocol;
-use ringwise_experiment::{Driver, Forward, ForwardSpec, Kind, Level, Messages, MessagesSpec, Recipe, Sides};
+use ringwise_experiment::{
+    Driver, Forward, ForwardSpec, Level, Messages, MessagesSpec, MessagesWorkload, Recipe, Sides,
+};
 use ringwise_model::{Fact, Snapshot};
 
 use crate::args::{self, DriveArg, DriverArg, PeerArgs, ProtocolArg, RunArgs};
@@ -41,7 +43,7 @@ fn sides(p: &PeerArgs) -> Result<Sides> {
 }
 
 /// A load that exchanges messages with `dev`.
-pub(super) fn messages(kind: Kind, a: &RunArgs, dev: &str, s: &Snapshot) -> Result<Messages> {
+pub(super) fn messages(kind: MessagesWorkload, a: &RunArgs, dev: &str, s: &Snapshot) -> Result<Messages> {
     let address = a.peer.address.map_or_else(|| ringwise_experiment::address(dev, s), Ok)?;
     let l = &a.load;
     let spec = MessagesSpec {
@@ -98,15 +100,15 @@ fn sound(m: &MessagesSpec) -> Result<()> {
     let wrong = [
         (m.here_loads && m.peer_address.is_none(), "--drive here needs the address of the peer: --peer-address"),
         (
-            m.kind == Kind::Receive && (m.here_loads || m.driver != Driver::BuiltIn),
+            m.kind == MessagesWorkload::Receive && (m.here_loads || m.driver != Driver::BuiltIn),
             "receive needs the built-in generator at the peer: no --drive here, no other --driver",
         ),
         (
-            m.driver == Driver::Iperf3 && m.kind != Kind::Stream,
+            m.driver == Driver::Iperf3 && m.kind != MessagesWorkload::Stream,
             "--driver iperf3 works with stream only; for rr, burst and mixed use built-in or netperf",
         ),
         (
-            m.driver == Driver::Netperf && m.kind == Kind::Stream,
+            m.driver == Driver::Netperf && m.kind == MessagesWorkload::Stream,
             "--driver netperf works with rr, burst and mixed only; for stream use built-in or iperf3",
         ),
         (

@@ -2,9 +2,9 @@
 
 mod traffic;
 
-pub(super) use self::again::findings;
+pub(super) use self::repeated_findings::findings;
 
-mod again;
+mod repeated_findings;
 mod several;
 
 use std::path::{Path, PathBuf};

@@ -24,7 +24,7 @@ struct SystemLine {
 /// Rates of several systems over the axis that their sessions have in common. `names`: one for each.
 ///
 /// Results with other units or without a common axis are not drawn.
-pub fn together(all: &[(String, &Results)]) -> Vec<Figure> {
+pub fn of_several_results(all: &[(String, &Results)]) -> Vec<Figure> {
     let Some((_, first)) = all.first() else { return Vec::new() };
     let unit = crate::summary::unit(first);
     if all.len() < 2 || all.iter().any(|(_, r)| crate::summary::unit(r) != unit) {
