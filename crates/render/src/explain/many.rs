@@ -290,9 +290,14 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
         out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" ")), style));
     } else if !b.moves.is_empty() {
         if !b.reached() {
-            let why = "No table reaches the target: single entries are too heavy. No rule is proposed: either no \
-                       single flow is more than a queue's share, or the device is not known to support rules.";
-            out.push_str(&hang("        ", why, w));
+            let no_table = if b.floor > b.target {
+                "No table reaches the target: single entries are too heavy."
+            } else {
+                "No table was found that reaches the target; this is the best one that was found."
+            };
+            let no_rule = "No rule is proposed: either no single flow is more than a queue's share, or the device is \
+                           not known to support rules.";
+            out.push_str(&hang("        ", &format!("{no_table} {no_rule}"), w));
         }
         out.push_str(&next(m, &b.table, "", style));
     }
