@@ -83,7 +83,7 @@ while read -r _now _ </proc/uptime && [ ${_now%.*} -lt $end ]; do
 		kill -CONT $service
 		;;
 	6)
-		# A crash: whoever starts it again finds what it left. In the second half there is none, so that one process sees many events.
+		# A crash: whoever starts it again finds what it left. Only in the first half, so that one process sees many events.
 		[ ${_now%.*} -lt $half ] || continue
 		kill -KILL $service
 		wait $service 2>/dev/null

@@ -138,7 +138,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
     out.push_str(&manual_changes::undone(plan, style));
     out.push_str(&totals(plan, w));
     out.push_str(&control::cuts(plan, style));
-    out.push_str(&next(plan, how, w));
+    out.push_str(&next(plan, how, style));
     if !notes.list.is_empty() {
         out.push('\n');
         out.push_str(&notes.render(w));
@@ -416,7 +416,8 @@ fn totals(plan: &Plan, w: Option<usize>) -> String {
     hang("", &format!("{} Nothing was changed. What apply changes is lost at reboot.", summary(plan)), w)
 }
 
-fn next(plan: &Plan, how: &PlanPageOptions, w: Option<usize>) -> String {
+fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
+    let w = style.width;
     let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
     let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };
@@ -437,8 +438,16 @@ fn next(plan: &Plan, how: &PlanPageOptions, w: Option<usize>) -> String {
             format!("{what}\n  ringwise plan{again} --out {file}\n  ringwise apply {file} --confirm 60s\n")
         }
     };
+    // The warning about the model prefers another plan, so that one comes first.
+    let other = match plan.shared_for_locality {
+        Some(_) if how.file.is_none() => {
+            let far = style.recording.reads(format!("ringwise plan{again} --far-node ok"));
+            format!("Before you apply this, look at the plan that uses remote CPUs too:\n  {far}\n")
+        }
+        _ => String::new(),
+    };
     format!(
-        "{here}\n  {apply}\nOver a network, so that a lost session rolls it back:\n  {apply} --confirm 60s   then: \
+        "{other}{here}\n  {apply}\nOver a network, so that a lost session rolls it back:\n  {apply} --confirm 60s   then: \
          ringwise confirm\n{exact}{persist}"
     )
 }
