@@ -75,7 +75,7 @@ run '0|3' ringwise
 run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
-block docs/daemon.md:279
+block docs/daemon.md:310
 before 'service_runs'
 run '0' 'ringwise persist --remove'
 run '0' 'ringwise daemon stop --restore'
@@ -176,11 +176,11 @@ run '0' 'ringwise plan --exclude-cpus 2-3'
 trial 'ringwise apply --exclude-cpus 2-3 --confirm 60s'
 run '0|3' 'ringwise check'
 
-block docs/recipes/kubernetes.md:116
+block docs/recipes/kubernetes.md:118
 trial 'ringwise apply --allow-disruption --confirm 2m'
 run '0' 'ringwise confirm'
 
-block docs/recipes/kubernetes.md:125
+block docs/recipes/kubernetes.md:127
 before 'three_transactions'
 run '0' 'ringwise history'
 run '0' 'ringwise rollback 3'
@@ -227,10 +227,10 @@ run '0' 'ringwise config check /etc/ringwise/ringwise.toml'
 run '0' 'ringwise persist'
 run '0' 'ringwise persist --daemon'
 
-block docs/tour.md:157
+block docs/tour.md:161
 run '0' 'ringwise apply eth1'
 
-block docs/tour.md:177
+block docs/tour.md:181
 before 'ringwise apply --yes'
 run '0' 'ringwise verify --for 5s'
 run '0' 'ringwise history'
