@@ -1,6 +1,8 @@
 //! The `ringwise plan` arguments that remove a finding.
 
+use ringwise_knob::Setting;
 use ringwise_model::{Goal, GoalChoice, IntentFlags};
+use ringwise_plan::Plan;
 
 /// Additional requests that make the plan remove a finding. Empty: the plan as it is removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +28,27 @@ pub(crate) struct SetArgument {
 }
 
 impl SetArgument {
+    /// Whether these settings give this key its value, on every queue that they name.
+    fn is_among(&self, settings: &[&Setting]) -> bool {
+        let mut values = settings.iter().filter_map(|s| self.value_in(s)).peekable();
+        values.peek().is_some() && values.all(|value| value == self.value)
+    }
+
+    /// The value that the setting gives this key. `None`: it has nothing to do with it.
+    fn value_in(&self, s: &Setting) -> Option<String> {
+        let of = |dev: &String| self.dev.as_ref() == Some(dev);
+        match s {
+            Setting::RpsFlowCnt { dev, entries, .. } if of(dev) && self.key == "rps_flow_cnt" => {
+                Some(entries.to_string())
+            }
+            Setting::Feature { dev, name, on } if of(dev) => {
+                let key = self.key.strip_prefix("features.")?;
+                (key == name || name.strip_prefix("rx-") == Some(key)).then(|| on.to_string())
+            }
+            _ => None,
+        }
+    }
+
     fn argument(&self) -> String {
         let dev = match self.dev.as_deref() {
             None => "host".to_string(),
@@ -83,6 +106,20 @@ impl PlanArguments {
     /// Marks the fix as one that interrupts traffic.
     pub fn disruptive(self) -> Self {
         Self { disruptive: true, ..self }
+    }
+
+    /// Without the settings that the plan of the goal writes anyway, if these are all.
+    pub(crate) fn beyond(self, plan: Option<&Plan>) -> Self {
+        let Some(plan) = plan else { return self };
+        let steps = || plan.steps.iter().map(|s| &s.setting);
+        // The plan lists what interrupts traffic, and writes it with permission.
+        let listed = plan.left_out.iter().map(|p| &p.setting).filter(|_| self.disruptive);
+        let written: Vec<&Setting> = steps().chain(listed).collect();
+        if self.sets.is_empty() || !self.sets.iter().all(|set| set.is_among(&written)) {
+            return self;
+        }
+        let disruptive = self.disruptive && !self.sets.iter().all(|set| set.is_among(&steps().collect::<Vec<_>>()));
+        Self { sets: Vec::new(), disruptive, ..self }
     }
 
     /// Arguments after `ringwise plan`. `goal`: the goal that the user requested, unless it is the default. `devs`: the

@@ -53,10 +53,12 @@ fn find(fix: &PlannedFix, findings: &[Finding]) -> Option<MainProblem> {
     let planned = findings.iter().any(|f| f.remedy.is_some() && fix.rules.contains(&f.rule));
     let command = if planned && changes > 0 {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
+        let others = |f: &Finding| f.remedy.is_some() && !std::ptr::eq(f, top) && fix.rules.contains(&f.rule);
+        let fixed = if findings.iter().any(others) { "this and other findings" } else { "this" };
         out += &match fix.traffic_times {
-            None => format!(" {n} would fix this and other findings:"),
+            None => format!(" {n} would fix {fixed}:"),
             Some(part) => format!(
-                " {n} would fix this and other findings, but by the plan's model the host then carries {part:.1} times as \
+                " {n} would fix {fixed}, but by the plan's model the host then carries {part:.1} times as \
                  much traffic. Measure before you keep it (ringwise bench forward --help):"
             ),
         };

@@ -344,8 +344,10 @@ const PERSIST: Page = Page {
 you gave to apply does not matter here. If the file exists, every boot applies
 it as it is, and persist refuses options that request a setting or a goal: edit
 the file instead. If it does not exist, persist writes it: from the options, or
-without options from the settings in effect, with the goal of the last apply,
-and with allow_disruption if that apply was allowed to interrupt traffic.
+without options with the goals and options that were applied, and with the
+values that you set yourself or adopted. What a goal decides, such as the CPU of
+each interrupt, is not in the file: each boot plans it. allow_disruption is in
+it if the last apply was allowed to interrupt traffic.
 
 --remove stops applying at boot, and leaves that file and the settings in effect
 as they are. It does not stop a service that runs. To undo everything:

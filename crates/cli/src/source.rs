@@ -62,7 +62,22 @@ fn within(dir: &Path) -> Option<Result<Source>> {
 }
 
 fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
-    Fail::error(format!("{e}\nExpected {EXPECTED}")).code("recording_unreadable").errno(e.errno).file(path)
+    let fail = |text: String| Fail::error(text).code("recording_unreadable").errno(e.errno).file(path);
+    let below = directories_of_captures(path);
+    if below == 0 {
+        return fail(format!("{e}\nExpected {EXPECTED}"));
+    }
+    let directories = ringwise_text::plural(below, "subdirectory");
+    let text = format!(
+        "{e}\nringwise check and plan read every capture directly in a directory; this one has {directories} with captures"
+    );
+    fail(text).next(format!("ringwise check --from {}/*", path.display()))
+}
+
+/// The number of directories in `dir` with captures directly in them.
+fn directories_of_captures(dir: &Path) -> usize {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    entries.filter(|d| d.is_dir() && ringwise_sys::captures(d).iter().any(|c| c.is_file())).count()
 }
 
 pub(crate) fn live() -> Result<Source> {
@@ -130,7 +145,10 @@ impl Source {
             ringwise_discover::Error::NoSuchDevice { name, .. } if is_plan(name) => {
                 fail.next(self.recording.there(format!("ringwise apply {}", quote(name))))
             }
-            ringwise_discover::Error::NoSuchDevice { .. } => fail.next(self.recording.reads("ringwise show --all")),
+            ringwise_discover::Error::NoSuchDevice { name, .. } => fail.next(match ringwise_check::find(name) {
+                Some(rule) => format!("ringwise check --explain {}", rule.id),
+                None => self.recording.reads("ringwise show --all"),
+            }),
             ringwise_discover::Error::NothingReadable { .. } => fail,
         }
     }

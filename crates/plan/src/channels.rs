@@ -94,6 +94,16 @@ pub(crate) fn queues_of_flags(intent: &Intent) -> Option<u32> {
     intent.given.as_ref().map_or(intent.queues, |given| given.queues)
 }
 
+/// Why the number of queues cannot be changed. The reason that the plan gives for skipping the channels comes first.
+pub(crate) fn why_fixed(d: &Dev) -> Option<String> {
+    match (channel_users(d), &d.nic.channels) {
+        (Some(by), _) => Some(Obstacle::InUse { by }.to_string()),
+        (None, Fact::Unknown(u)) => Some(format!("the channel counts could not be read ({})", u.why)),
+        (None, Fact::Known(c)) if most(c).is_some() => None,
+        (None, _) => Some(Obstacle::NoChannelCount.to_string()),
+    }
+}
+
 /// The largest count that can be set. `None` if no count can be set.
 pub(crate) fn most(c: &Channels) -> Option<u32> {
     for_count("", c, 1).map(|(_, max)| max)

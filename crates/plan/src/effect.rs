@@ -250,7 +250,7 @@ const OF_QUEUES: &str = "percent of queues";
 const OWN_CORE: &str = "a CPU with a core of its own carries more than a CPU that shares its core";
 
 /// The benefit of interrupts that leave remote nodes.
-const NEARER: &str = "more of its interrupts are on its own node, which this number does not count";
+const NEARER: &str = "more interrupts of this interface are on its own node, which this percentage does not count";
 
 /// The benefit of cores that take queues on one thread only.
 const ONE_THREAD: &str = "one thread of each core takes queues: second threads are left to programs";
@@ -383,7 +383,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
         // If interrupts serve several queues or cannot be moved, the layouts differ anyway.
         let apart = devs.iter().any(|d| d.apart);
         push(&mut out, None, unlike(false), unlike(true).filter(|n| *n == 0.0 || apart), unit, |b, a| {
-            let text = format!("queue numbers whose CPU differs between interfaces{of_node}: {a:.0}");
+            let text = format!("queue numbers that have different CPUs on the interfaces{of_node}: {a:.0}");
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
         if let Some(e) = out.last_mut().filter(|e| apart && e.unit == unit && e.after > e.before) {

@@ -134,7 +134,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
-    let programs = programs::plan(s, &m, &devs, &teams, &usable, &mut out.advice);
+    let programs = programs::plan(s, &m, &devs, &teams, &usable, &intent, &mut out.advice);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
     plan.sampled = sampled;
@@ -504,11 +504,7 @@ impl<'a> Stack<'a> {
             StackCause::FewCpus { .. } if remote => cpus as u32,
             StackCause::FewCpus { .. } | StackCause::OtherDevices => goal.unwrap_or(cpus as u32),
         };
-        let fixed = match &d.nic.channels {
-            Fact::Unknown(u) => Some(format!("the channel counts could not be read ({})", u.why)),
-            Fact::Known(c) if channels::most(c).is_some() => None,
-            _ => Some(crate::Obstacle::NoChannelCount.to_string()),
-        };
+        let fixed = channels::why_fixed(d);
         let as_proposed = !named && goal == Some(fewer);
         Some(Self { dev, queues, cpus, most, fewer, as_proposed, goal: d.goal, fixed, why })
     }

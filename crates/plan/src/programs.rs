@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{CpuSet, Flow, Goal, NodeId, Snapshot};
+use ringwise_model::{CpuSet, Flow, Goal, Intent, NodeId, Snapshot};
 
 use crate::Program;
 use crate::dev::Dev;
@@ -30,6 +30,7 @@ pub(crate) fn plan(
     devs: &[Dev],
     teams: &[Vec<QueueGroup>],
     usable: &[bool],
+    intent: &Intent,
     advice: &mut Messages,
 ) -> Vec<Program> {
     let interrupts = interrupts(s, m, devs);
@@ -37,8 +38,13 @@ pub(crate) fn plan(
     let mut add = |d: &Dev, team: Option<&QueueGroup>, found| match found {
         Found::Proposal(p) => out.push(*p),
         Found::NoFreeCore => {
-            let text = "every usable physical core near its queues has a queue: let its programs use all CPUs, or keep cores for \
-                        them (--reserve CPUS)";
+            let text = if intent.reserve.is_empty() && intent.exclude_cpus.is_empty() {
+                "every usable physical core near its queues has a queue: let its programs use all CPUs, or keep cores for \
+                 them (--reserve CPUS)"
+            } else {
+                "every usable physical core near its queues has a queue, except those that are kept free of queues: let its \
+                 programs use all CPUs, or only these cores"
+            };
             match team {
                 Some(t) => advice.detailed(d.name(), format!("group {}", t.name), text),
                 None => advice.about(d.name(), text),

@@ -247,7 +247,7 @@ fn costs_name_reserved_cpus_of_the_interface_alone() {
     };
     let plain = costs("", None, false);
     // Second threads would halve the share of the busiest CPU, but not the number of queues on one core.
-    let nearer = "more of its interrupts are on its own node, which this number does not count";
+    let nearer = "more interrupts of this interface are on its own node, which this percentage does not count";
     let threads = "one thread of each core takes queues: second threads are left to programs";
     assert_eq!(plain, format!("{nearer}; {nearer}; {threads}"));
     // A CPU of the other node, and one whose core has another thread for the queue.

@@ -270,6 +270,12 @@ impl Band<'_> {
         out
     }
 
+    /// What the columns are, and their numbers. A band with the same ones as the band above it needs no heading of its own.
+    pub fn head(&self) -> Option<(&'static str, Vec<u32>)> {
+        let numbers: Vec<u32> = self.columns.iter().filter_map(|c| c.queue).collect();
+        (!numbers.is_empty()).then_some((self.noun, numbers))
+    }
+
     /// `~ interrupt CPU   now  0-7  0-7  9!` and below it `on`, the CPUs that take the interrupts, and `then`; folded to
     /// the width.
     pub fn render(&self, head: bool, style: &Style) -> String {

@@ -1,7 +1,7 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
-use ringwise_model::{CpuSet, Goal, Snapshot};
+use ringwise_model::{CpuSet, Fact, Goal, Snapshot};
 use ringwise_plan::{Group, Plan, Program};
 
 use ringwise_text::{hang, plural};
@@ -59,14 +59,10 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         for (kind, list) in in_order(plan.intent.goal_of(&first.dev), node, few) {
             out.push_str(&format!("  {kind}:\n{list}"));
         }
-        let kept = kept_free(plan);
-        out.push_str(&hang(
-            "  ",
-            &format!(
-                "A program that uses several interfaces of one node: their CPUs together; of different nodes: no limit.{kept}"
-            ),
-            w,
-        ));
+        let several =
+            "A program that uses several interfaces of one node: their CPUs together; of different nodes: no limit.";
+        out.push_str(&hang("  ", several, w));
+        out.push_str(&without_queues(plan, s).iter().map(|line| hang("  ", line, w)).collect::<String>());
     }
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
@@ -128,7 +124,9 @@ fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String
                 (cpus_of(cpus, s), format!("the physical cores{} without a queue", of_node(nodeless)))
             }
             Some(cpus) => (cpus_of(cpus, s), usable(nodeless, &p.beside_interrupts)),
-            None if nodeless => ("no limit, because its node is unknown".to_string(), String::new()),
+            None if nodeless && !s.is_some_and(has_one_node) => {
+                ("no limit, because its node is unknown".to_string(), String::new())
+            }
             None => ("no limit, because all CPUs of the host are local".to_string(), String::new()),
         };
         match lines.iter_mut().find(|(_, known, reason)| *known == cpus && *reason == why) {
@@ -137,6 +135,15 @@ fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String
         }
     }
     lines
+}
+
+/// Whether the node of a device does not matter, because all CPUs of the host are on one node.
+fn has_one_node(s: &Snapshot) -> bool {
+    match &s.topology.nodes {
+        Fact::Known(nodes) => nodes.values().filter(|n| !n.cpus.is_empty()).count() <= 1,
+        Fact::Absent => true,
+        Fact::Unknown(_) => false,
+    }
 }
 
 fn of_node(nodeless: bool) -> &'static str {
@@ -191,14 +198,29 @@ fn drop_in(kinds: &[(&str, &str)]) -> String {
     out
 }
 
-/// The CPUs that the user keeps free of queues are not recommended either.
-fn kept_free(plan: &Plan) -> String {
+/// The CPUs that the user keeps free of queues are in none of the lists: they are for programs that must not share CPUs
+/// with interrupts.
+fn without_queues(plan: &Plan, s: Option<&Snapshot>) -> Vec<String> {
     let kept = plan.intent.reserve.union(&plan.intent.exclude_cpus);
-    match kept.len() {
-        0 => String::new(),
-        1 => format!(" CPU {kept} is kept free of queues, so it is in none of these lists."),
-        _ => format!(" CPUs {kept} are kept free of queues, so they are in none of these lists."),
+    let name = |cpus: &CpuSet| format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" });
+    let mut out = Vec::new();
+    if !kept.is_empty() {
+        let are = if kept.len() == 1 { "is" } else { "are" };
+        out.push(format!(
+            "{} {are} kept free of queues: start programs there that must not share CPUs with interrupts \
+             (CPUAffinity={kept}).",
+            name(&kept)
+        ));
     }
+    if let Some(cpus) = &plan.intent.cpus {
+        let others = s.map(|s| s.topology.online.difference(cpus).difference(&kept)).filter(|c| !c.is_empty());
+        let others = others.map_or_else(String::new, |c| format!(" No queue is placed on {}.", name(&c)));
+        out.push(format!(
+            "The limit to {} (--cpus, or cpus in the file) is for interrupts and for these lists.{others}",
+            name(cpus)
+        ));
+    }
+    out
 }
 
 /// The systemd unit, or a placeholder if its name is not known.

@@ -245,11 +245,11 @@ fn device(
         about.push(text::queues(n));
     }
     let mut out = format!("{}   {}\n", style.paint(Tint::Bold, dev), about.join(", "));
-    let mut first = true;
+    let mut headed = None;
     for b in &bands {
-        let queues = b.columns.iter().any(|c| c.queue.is_some());
-        out.push_str(&b.render(first && queues, style));
-        first = first && !queues;
+        let columns = b.head();
+        out.push_str(&b.render(columns.is_some() && columns != headed, style));
+        headed = columns.or(headed);
         out.push_str(&reasons(&b.steps, notes, style));
         out.push_str(&manual_changes::marks(index, &b.steps, style));
     }
@@ -386,7 +386,7 @@ fn impossible(r: &NotPossible, w: Option<usize>) -> String {
     let unread = matches!(why, Obstacle::NotReadable { .. } | Obstacle::NotReadableStays { .. });
     let tail = match *needed {
         _ if r.is_named() => "",
-        true if unread => "; whether the goal is met is unknown",
+        true if unread => "; run plan as root on the host to find out whether the goal is met",
         true => "; the goal is not fully met without it",
         false => "; optional for this goal",
     };
@@ -433,8 +433,11 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
     let exact = match &how.file {
         Some(_) => String::new(),
         None => {
-            let what =
-                if how.recorded { "To review the plan as a file, also there:" } else { "To apply exactly this plan:" };
+            let what = if how.recorded {
+                "To write the plan into a file for a review, also on the host:"
+            } else {
+                "To apply exactly this plan:"
+            };
             format!("{what}\n  ringwise plan{again} --out {file}\n  ringwise apply {file} --confirm 60s\n")
         }
     };

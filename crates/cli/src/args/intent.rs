@@ -29,10 +29,10 @@ pub struct IntentArgs {
     /// Use only these CPUs (a list such as 0-3,8), even if they are isolated
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub cpus: Option<CpuSet>,
-    /// Keep these CPUs free of queues for other work
+    /// Keep these CPUs free of queues, for programs that must not share CPUs with interrupts (start them there with CPUAffinity=LIST)
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub reserve: Option<CpuSet>,
-    /// Keep these CPUs free of queues too: --reserve in a second list, which adds to a reserve of the configuration file
+    /// Keep these CPUs free of queues as well; unlike --reserve, this does not replace the reserve of the configuration file
     #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "CPUs and queues")]
     pub exclude_cpus: Option<CpuSet>,
     /// Number of queues of each interface; changing it interrupts traffic

@@ -11,7 +11,7 @@ use ringwise_model::{Goal, nearest};
 use crate::exit::Fail;
 
 /// Words of other programs for what a command of ringwise does, and that command.
-const OTHER_WORDS: [(&str, &[&str]); 26] = [
+const OTHER_WORDS: [(&str, &[&str]); 27] = [
     ("ringwise __completions SHELL", &["completions", "completion", "complete"]),
     ("ringwise __man DIR", &["man", "manpage", "manpages"]),
     ("ringwise help", &["usage", "commands"]),
@@ -26,7 +26,8 @@ const OTHER_WORDS: [(&str, &[&str]); 26] = [
     ("ringwise plan -o sh", &["script"]),
     ("ringwise apply", &["tune", "set", "start", "optimize", "optimise", "run", "fix", "auto", "goal", "profile"]),
     ("ringwise confirm", &["commit", "accept", "keep", "ok"]),
-    ("ringwise verify", &["drift", "compare", "validate"]),
+    ("ringwise verify", &["drift", "validate"]),
+    ("ringwise show --compare", &["compare"]),
     ("ringwise watch", &["top", "monitor", "stats", "statistics", "live", "counters"]),
     ("ringwise export", &["metrics", "exporter", "prometheus", "serve", "daemon"]),
     ("ringwise rollback", &["undo", "revert", "restore", "back", "abort", "cancel"]),
@@ -39,6 +40,11 @@ const OTHER_WORDS: [(&str, &[&str]); 26] = [
     ("ringwise config init", &["init", "generate", "template"]),
     ("ringwise config import", &["import", "migrate"]),
 ];
+
+/// The command of ringwise for a word of other programs.
+pub(crate) fn command_for(word: &str) -> Option<&'static str> {
+    OTHER_WORDS.iter().find(|(_, words)| words.contains(&word)).map(|(command, _)| *command)
+}
 
 /// Converts an error of the parser. `words`: the arguments of the program. `None`: help or version, which clap prints.
 pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) -> bool) -> Option<Fail> {
@@ -61,6 +67,14 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
     }
     if e.kind() == K::MissingRequiredArgument && command.get_name() == "adopt" {
         return Some(Fail::usage("adopt needs the names of interfaces, or --all").next("ringwise adopt --all"));
+    }
+    if e.kind() == K::UnknownArgument
+        && name == "ringwise config init"
+        && text(e, ContextKind::InvalidArg).starts_with("--goal")
+    {
+        let message = "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print the \
+                       file that plan --goal amounts to";
+        return Some(Fail::usage(message).next("ringwise plan --goal GOAL --print-config"));
     }
     let message = match e.kind() {
         K::UnknownArgument => unknown_argument(&text(e, ContextKind::InvalidArg), &name, command, &root),
@@ -154,7 +168,7 @@ fn unknown_command(word: &str, name: &str, command: &Command, is_interface: impl
         return Fail::usage(message).next(next);
     }
     let lower = word.to_lowercase();
-    let other = || OTHER_WORDS.iter().find(|(_, words)| words.contains(&lower.as_str())).map(|(c, _)| (*c).to_string());
+    let other = || command_for(&lower).map(str::to_string);
     let value = || match () {
         () if is_interface(word) => Some(format!("ringwise show {word}")),
         () if word.parse::<FlowSpec>().is_ok() => Some(format!("ringwise explain {word}")),
@@ -316,6 +330,11 @@ mod tests {
             ("show --unknown", "ringwise show has no option --unknown"),
             ("show -x", "ringwise show has no option -x"),
             (
+                "config init --goal rpc",
+                "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print the file \
+                 that plan --goal amounts to",
+            ),
+            (
                 "confirm -n",
                 "ringwise confirm has no option -n; it is an option of apply, rollback, adopt, recover, support and persist",
             ),
@@ -330,6 +349,7 @@ mod tests {
             ("rolback", "rollback"),
             ("stat", "status"),
             ("undo", "rollback"),
+            ("compare", "show --compare"),
             ("completions", "__completions SHELL"),
             ("diff", "plan -o diff"),
             ("enp3s0", "show enp3s0"),

@@ -10,6 +10,7 @@ use ringwise_render::knob_values::KnobValues;
 use ringwise_text::{Recording, Style, Tint};
 use ringwise_text::{hang, pad};
 
+use crate::args::usage_error::command_for;
 use crate::args::{Common, GROUPS, HelpArgs, command};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -46,6 +47,8 @@ pub(super) fn run(a: &HelpArgs, common: &Common) -> Result<Status> {
         out::answer(&page)?;
     } else if let Some(topic) = topics::find(&name) {
         out::answer(&page(topic, a, common, &style)?)?;
+    } else if let Some(command) = command_for(&name).map(words_of).filter(|words| is_command(words)) {
+        print(&[command, vec!["--help".into()]].concat());
     } else {
         let asked = a.topic.join(" ");
         let text = format!("there is no help topic \"{asked}\"; the nearest are {}", nearest(&name).join(", "));
@@ -61,6 +64,16 @@ fn print(words: &[String]) {
         // A reader that has closed the pipe is not an error.
         let _ = help.print();
     }
+}
+
+/// `["rollback"]` of `ringwise rollback 0`.
+fn words_of(command: &str) -> Vec<String> {
+    command
+        .split(' ')
+        .skip(1)
+        .take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase()))
+        .map(str::to_string)
+        .collect()
 }
 
 /// Whether the words name a command, or a command of a command (`bench rr`).

@@ -86,6 +86,7 @@ pub(crate) fn name(k: &Knob) -> String {
     match k {
         Knob::Feature { name, .. } => return format!("feature {name}"),
         Knob::Sysctl { name, .. } => return format!("sysctl {name}"),
+        Knob::RssFields { flow, .. } => return format!("rss.fields.{flow}"),
         Knob::Coalesce { queues: Some(_), .. } => "coalesce of queues",
         Knob::Coalesce { .. } => "coalesce",
         Knob::Pause { .. } => "pause",
@@ -94,7 +95,6 @@ pub(crate) fn name(k: &Knob) -> String {
         Knob::LongestRings { .. } => "rings = \"max\"",
         Knob::RssTable { .. } => "rss.table",
         Knob::RssHash { .. } => "rss.key",
-        Knob::RssFields { .. } => "rss.fields",
         Knob::FlowRule { .. } => "rule",
         Knob::Napi { .. } => "napi",
         Knob::IrqCpus { .. } => "irq_cpus",

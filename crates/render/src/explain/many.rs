@@ -184,7 +184,7 @@ pub fn text(m: &Many, style: &Style) -> String {
     if let Some(b) = &m.balanced {
         balance(&mut out, b, m, style);
     }
-    let why = m.now.undecided_why.as_ref().filter(|_| m.then.is_none());
+    let why = m.then.as_ref().unwrap_or(&m.now).undecided_why.as_ref();
     if missing::is_not_recorded(why, None) {
         out.extend(m.recorded_by.map(|by| by.remark(w)));
     }

@@ -57,7 +57,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["rpc", "server", "database", "request and response"],
+        &["rpc", "server", "database", "dns", "postgres", "postgresql", "request and response"],
         "servers: many small requests and answers",
         "At most one queue for each local physical core, and received packets are processed on the CPU of the \
          program that reads them.",

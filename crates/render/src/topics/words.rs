@@ -126,6 +126,18 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Interrupts),
     },
     word(
+        &["fleet", "fleets", "many hosts", "several hosts"],
+        "many hosts, checked and configured together",
+        "ringwise capture records a host; check, plan and config check read the recordings of many hosts at once, worst \
+         first. One configuration file serves different hosts: it selects interfaces by driver, bus address, MAC or label, \
+         and hosts by their properties.",
+        &[
+            "Show|ringwise check --from caps/*.tar.gz; ringwise plan --from caps/*.tar.gz",
+            "Test|ringwise config check FILE --from caps/*.tar.gz",
+            "See|docs/fleet.md, docs/ansible.md, docs/helm.md; ringwise help match, configuration",
+        ],
+    ),
+    word(
         &["match", "interfaces", "interface", "bus", "mac", "label"],
         "which interfaces a plan or a configuration entry covers",
         "By default those with a driver, queues of their own and a link. Interfaces can be named on the command \

@@ -178,7 +178,10 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> R
     let text = e.files.iter().map(|(name, text)| if many { format!("# ==> {name}\n{text}\n") } else { text.clone() });
     out::answer(&text.collect::<String>())?;
     if !e.left_out.is_empty() {
-        let text = format!("ringwise: this format cannot express:{}\nA script with all settings: {script}", list());
+        let text = format!(
+            "ringwise: this format cannot express:{}\nA script, which expresses most of them: {script}",
+            list()
+        );
         out::note(common.quiet, &text);
     }
     Ok(Status::Ok)
