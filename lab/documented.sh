@@ -137,7 +137,7 @@ run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise persist'
 
-block docs/plan.md:195
+block docs/plan.md:202
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'
@@ -155,7 +155,7 @@ run '0|3' 'ringwise check eth0 --goal rpc --for 5s'
 run '0' 'ringwise plan eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn'
 trial 'ringwise apply eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn --confirm 60s'
 
-block docs/recipes/dns.md:78
+block docs/recipes/dns.md:81
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1
@@ -193,7 +193,7 @@ run '0' 'ringwise plan eth1 --goal rpc'
 trial 'ringwise apply eth1 --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/postgresql.md:137
+block docs/recipes/postgresql.md:140
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1
