@@ -34,7 +34,7 @@ impl SetArgument {
         values.peek().is_some() && values.all(|value| value == self.value)
     }
 
-    /// The value that the setting gives this key. `None`: it needs no command with it.
+    /// The value that the setting gives this key. `None`: it sets another one.
     fn value_in(&self, s: &Setting) -> Option<String> {
         let of = |dev: &String| self.dev.as_ref() == Some(dev);
         match s {

@@ -63,7 +63,7 @@ fn within(dir: &Path) -> Option<Result<Source>> {
 
 fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
     let fail = |text: String| Fail::error(text).code("recording_unreadable").errno(e.errno).file(path);
-    let below = directories_of_captures(path);
+    let below = ringwise_sys::directories_of_captures(path);
     if below == 0 {
         return fail(format!("{e}\nExpected {EXPECTED}"));
     }
@@ -72,12 +72,6 @@ fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
         "{e}\nringwise check and plan read every capture directly in a directory; this one has {directories} with captures"
     );
     fail(text).next(format!("ringwise check --from {}/*", path.display()))
-}
-
-/// The number of directories in `dir` with captures directly in them.
-fn directories_of_captures(dir: &Path) -> usize {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-    entries.filter(|d| d.is_dir() && ringwise_sys::captures(d).iter().any(|c| c.is_file())).count()
 }
 
 pub(crate) fn live() -> Result<Source> {

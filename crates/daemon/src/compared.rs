@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{BalancedSetting, Verify};
-use ringwise_model::Snapshot;
+use ringwise_discover::sockets::Listener;
+use ringwise_model::{Flow, Snapshot};
 
 use crate::replan::Replanned;
 
@@ -56,4 +57,13 @@ pub(crate) struct Planned {
     /// The interfaces that it is for.
     pub interfaces: BTreeSet<String>,
     pub result: Result<Replanned, String>,
+}
+
+/// A flow of a group that names a program or unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedFlow {
+    pub dev: String,
+    pub flow: Flow,
+    /// Where it listened when it last did. `None`: it has not listened since the service started.
+    pub last: Option<Vec<Listener>>,
 }

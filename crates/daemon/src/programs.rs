@@ -3,21 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_discover::sockets::{Listener, listeners};
+use ringwise_discover::sockets::listeners;
 use ringwise_model::Flow;
 
-use crate::compared::Compared;
+use crate::compared::{Compared, NamedFlow};
 use crate::replan::{configured, intent, part, standing};
 use crate::service::Service;
-
-/// A flow of a group that names a program or unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedFlow {
-    dev: String,
-    flow: Flow,
-    /// Where it listened when it last did. `None`: it has not listened since the service started.
-    last: Option<Vec<Listener>>,
-}
 
 impl Service<'_> {
     /// Finds the programs and units that the groups in effect name.

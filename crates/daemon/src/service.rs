@@ -14,12 +14,11 @@ use ringwise_sys::proc::SignalFlag;
 use ringwise_sys::service::Manager;
 use ringwise_sys::{Host, io_text};
 
-use crate::compared::{LoadLayout, PermittedCpus, Prepared};
+use crate::compared::{LoadLayout, NamedFlow, PermittedCpus, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
 use crate::pauses::{Moment, Pauses};
-use crate::programs::NamedFlow;
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
 use crate::unchanged::{Seen, ToRead};

@@ -39,7 +39,8 @@ pub mod terminal;
 pub mod trust;
 
 pub use capture::{
-    Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply, captures, has_capture_name,
+    Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply, captures, directories_of_captures,
+    has_capture_name,
 };
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};

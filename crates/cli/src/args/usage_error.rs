@@ -69,7 +69,7 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
         return Some(Fail::usage("adopt needs the names of interfaces, or --all").next("ringwise adopt --all"));
     }
     if e.kind() == K::UnknownArgument
-        && name == "ringwise config init"
+        && command.get_name() == "init"
         && text(e, ContextKind::InvalidArg).starts_with("--goal")
     {
         let message = "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print the \

@@ -274,6 +274,12 @@ pub fn captures(path: &Path) -> Vec<PathBuf> {
     if found.is_empty() { itself } else { found }
 }
 
+/// The number of directories in `dir` that have captures directly in them.
+pub fn directories_of_captures(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    entries.filter(|d| d.is_dir() && captures(d).iter().any(|c| c.is_file())).count()
+}
+
 /// Reads the contents that the manifest lists.
 fn ours(
     source: Source,

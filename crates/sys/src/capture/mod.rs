@@ -29,7 +29,7 @@ use load::Loaded;
 use path::{not_held, resolve};
 use tree::Tree;
 
-pub use load::{captures, has_capture_name};
+pub use load::{captures, directories_of_captures, has_capture_name};
 pub use recorder::Recorder;
 pub use recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply};
 pub(crate) use recording::{from_hex, to_hex};
