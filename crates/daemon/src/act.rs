@@ -178,7 +178,8 @@ impl Service<'_> {
         if planning.nothing_yet() {
             return Ok(Next::Done);
         }
-        for text in notes.into_iter().chain(planning.missing.iter().map(ToString::to_string)) {
+        let missing = planning.missing.iter().map(|m| format!("{m}; its flows are skipped until it listens"));
+        for text in notes.into_iter().chain(missing) {
             self.say(&Event::Note(text));
         }
         let mut plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;

@@ -66,4 +66,6 @@ pub(crate) struct NamedFlow {
     pub flow: Flow,
     /// Where it listened when it last did. `None`: it has not listened since the service started.
     pub last: Option<Vec<Listener>>,
+    /// What could not be read, as reported.
+    pub unread: Option<String>,
 }

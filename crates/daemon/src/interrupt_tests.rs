@@ -1,10 +1,10 @@
 //! The service moves interrupts on a simulated host: loads are given, transactions are real.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Journals, Policy, Request, restore_balanced};
+use ringwise_apply::{Policy, Request, restore_balanced};
 use ringwise_kfmt::notification::{Change, Uevent};
 use ringwise_model::{CpuId, CpuSet, Dir, Goal};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
@@ -13,7 +13,8 @@ use ringwise_testkit::sim::{Sim, build};
 
 use crate::event::Event;
 use crate::follow::tests::of_queue;
-use crate::follow::{Finding, Follow, News, Rules, layout};
+use crate::follow::{Finding, layout};
+use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
 use crate::state::Cause;
@@ -81,23 +82,8 @@ fn seconds(rig: &Rig, service: &mut Service, program: Program, n: u32) {
             Program::On(cpu) => cpu,
             Program::Follows => of_queues[QUEUE as usize],
         };
-        let mut follow = service.follow.take().unwrap_or_default();
-        let mut news = News::default();
-        let resting: BTreeSet<String> = service.pauses.names();
-        let rules = Rules {
-            left_alone: &resting,
-            acts: &|d| service.acts_on(d),
-            permitted: &service.permitted,
-            machine: &service.machine,
-        };
-        follow.pass_on(&rig.host, &layout, &rates(&of_queues, program), rules, &mut news);
-        service.follow = Some(follow);
-        service.act_on_news(news);
+        second(rig, service, &layout, &rates(&of_queues, program));
     }
-}
-
-fn balanced(rig: &Rig) -> usize {
-    Journals::read(&rig.setup.store).unwrap().balanced(&rig.now()).len()
 }
 
 fn affinity(rig: &Rig, queue: u32, cpu: u32) {
@@ -223,12 +209,10 @@ fn nothing_is_written_without_the_request_of_a_user_or_permitted_cpus() {
             seconds(&rig, service, Program::On(first[QUEUE as usize]), 60);
             assert_eq!((cpus(&rig), rig.journals()), (first.clone(), journals));
             assert_eq!(service.state.totals.better_interrupts > 0, !acts, "{:?}", service.state);
-            let text = service.state.loads.iter().map(|l| l.finding.to_string()).collect::<String>();
-            assert_eq!(
-                text.contains("it would be better to move the interrupt of receive queue 1 from CPU"),
-                !acts,
-                "{text}"
-            );
+            let would =
+                |f: &Finding| matches!(f, Finding::WouldMoveInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
+            let proposed = service.state.loads.iter().any(|l| would(&l.finding));
+            assert_eq!(proposed, !acts, "{:?}", service.state.loads);
         });
         let lines = events.iter().filter(|e| matches!(e, Event::Load(_))).count();
         assert_eq!(lines, usize::from(!acts), "it is reported once, although it is found again: {events:?}");
@@ -303,23 +287,6 @@ fn a_persons_transaction_is_the_new_base() {
 #[test]
 fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
     let rig = rig();
-    let first = cpus(&rig);
-    let mut moved = Vec::new();
-    rig.serve(|service| {
-        seconds(&rig, service, Program::On(first[QUEUE as usize]), 30);
-        moved = cpus(&rig);
-        assert_ne!(moved, first);
-        let state = serde_json::to_value(service.follow.as_ref().unwrap().states()).unwrap();
-        ringwise_apply::hand_over(&rig.setup.store, rig.host.as_ref(), state).unwrap();
-    });
-    rig.serve(|service| {
-        assert_eq!(cpus(&rig), moved);
-        let all: Vec<_> = service.follow.as_ref().map(Follow::moved).into_iter().flatten().collect();
-        assert_eq!((all.len(), all[0].1.len()), (1, 1), "it knows what its predecessor moved");
-    });
-    // The next one finds nothing that was left to it: its predecessor was killed.
-    rig.serve(|_| {
-        assert_eq!((cpus(&rig), balanced(&rig)), (first.clone(), 0));
-    });
-    assert!(rig.holds());
+    let busy = cpus(&rig)[QUEUE as usize];
+    hands_over(&rig, DEV, cpus, |service| seconds(&rig, service, Program::On(busy), 30));
 }

@@ -84,7 +84,8 @@ pub fn todo(look: Look) -> Todo {
         let lost = first.is_some();
         let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
         let heard = look.evidence.of(&nic.dev);
-        if look.evidence.programs.contains(dev) {
+        let unheard = look.evidence.is_incomplete() && look.programs.contains(dev);
+        if unheard || look.evidence.programs.contains(dev) {
             out.flows.insert(dev.to_string());
         }
         if fits {

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
-//! the loop (`run`), what it knows (`service`), one look (`look`), what is read
-//! before it (`prepare`), the cheap comparison (`unchanged`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is
-//! published (`state`); which CPUs an interrupt may move to (`permitted`); where programs of groups listen (`programs`).
+//! the loop (`run`), what it knows (`service`), one look (`look`), what is read before it (`prepare`), the cheap comparison
+//! (`unchanged`), what was requested (`requests`), what may follow the load because of it (`permitted`), where programs of groups
+//! listen (`programs`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -27,6 +27,8 @@ mod interrupt_tests;
 pub mod keep;
 mod load;
 #[cfg(test)]
+mod load_rig;
+#[cfg(test)]
 mod load_tests;
 mod load_write;
 mod look;
@@ -38,6 +40,7 @@ mod programs;
 #[cfg(test)]
 mod programs_tests;
 mod replan;
+mod requests;
 #[cfg(test)]
 mod rps_tests;
 mod run;

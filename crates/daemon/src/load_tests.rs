@@ -1,9 +1,9 @@
 //! The service writes tables on a simulated host: loads are given, packets are counted by the simulation, transactions are real.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringwise_apply::{Journals, Policy, Request, restore_balanced};
+use ringwise_apply::{Policy, Request, restore_balanced};
 use ringwise_kfmt::notification::{Change, Uevent};
 use ringwise_model::{CpuId, Goal, Title};
 use ringwise_observe::CpuRates;
@@ -12,7 +12,8 @@ use ringwise_testkit::sim::{Arrival, ArrivalQueue};
 
 use crate::event::Event;
 use crate::follow::tests::rates;
-use crate::follow::{Finding, Follow, News, Rules, layout};
+use crate::follow::{Finding, layout};
+use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
 use crate::state::Cause;
@@ -67,23 +68,8 @@ fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool)
                 )
             })
             .collect();
-        let mut follow = service.follow.take().unwrap_or_default();
-        let mut news = News::default();
-        let resting: BTreeSet<String> = service.pauses.names();
-        let rules = Rules {
-            left_alone: &resting,
-            acts: &|d| service.acts_on(d),
-            permitted: &service.permitted,
-            machine: &service.machine,
-        };
-        follow.pass_on(&rig.host, &layout, &rates(DEV, cpus), rules, &mut news);
-        service.follow = Some(follow);
-        service.act_on_news(news);
+        second(rig, service, &layout, &rates(DEV, cpus));
     }
-}
-
-fn balanced(rig: &Rig) -> usize {
-    Journals::read(&rig.setup.store).unwrap().balanced(&rig.now()).len()
 }
 
 /// What is read ahead of a look must not hide a transaction of a person from the next second of the load.
@@ -312,23 +298,6 @@ fn a_link_that_goes_down_right_after_a_write_ends_the_moves_for_long() {
 fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
     let rig = rig();
     let first = table(&rig);
-    let mut moved = Vec::new();
-    rig.serve(|service| {
-        seconds(&rig, service, &first, 15, true);
-        moved = table(&rig);
-        assert_ne!(moved, first);
-        let state = serde_json::to_value(service.follow.as_ref().unwrap().states()).unwrap();
-        ringwise_apply::hand_over(&rig.setup.store, rig.host.as_ref(), state).unwrap();
-    });
-    rig.serve(|service| {
-        assert_eq!(table(&rig), moved);
-        let names: Vec<_> =
-            service.follow.as_ref().map(Follow::moved).into_iter().flatten().map(|(dev, _)| dev).collect();
-        assert_eq!(names, [DEV], "it knows what its predecessor moved");
-    });
-    // The next one finds nothing that was left to it: its predecessor was killed.
-    rig.serve(|_| {
-        assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0));
-    });
-    assert!(rig.sim.since_boot() > Duration::ZERO && rig.holds());
+    hands_over(&rig, DEV, table, |service| seconds(&rig, service, &first, 15, true));
+    assert!(rig.sim.since_boot() > Duration::ZERO);
 }

@@ -123,9 +123,10 @@ impl Service<'_> {
         }
         let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
-        self.note_permitted(&seen);
-        self.note_programs(&seen);
-        self.notice_programs();
+        self.note_requests(&seen);
+        if self.named_flows.iter().any(|n| n.last.is_none()) {
+            self.notice_programs();
+        }
         if self.end_moves(&seen)
             && let Some(again) = self.compare()?
         {
@@ -289,6 +290,12 @@ impl Service<'_> {
                 s.dev().is_some_and(|d| t.flows.contains(d) && !t.plan.contains(d) && !appeared.contains(d))
             };
             let taken = |s: &Setting| !flows_only(s) || s.address().as_ref().is_some_and(steers_flows);
+            // The plan covers what steers flows, also where some of it was lost.
+            let planned = |s: &Setting| {
+                let steers = s.address().as_ref().is_some_and(steers_flows);
+                steers && s.dev().is_some_and(|d| t.flows.contains(d))
+            };
+            work.steps.retain(|s| !planned(&s.setting));
             work.steps.extend(again.steps.into_iter().filter(|s| taken(&s.setting)));
             work.already.extend(again.already.into_iter().filter(taken));
             work.notes = again.why_not;

@@ -4,48 +4,64 @@
 use std::collections::BTreeSet;
 
 use ringwise_discover::sockets::listeners;
-use ringwise_model::Flow;
+use ringwise_model::{Flow, FlowsUnknown};
 
-use crate::compared::{Compared, NamedFlow};
-use crate::replan::{configured, intent, part, standing};
+use crate::compared::NamedFlow;
+use crate::event::Event;
+use crate::requests::Requests;
 use crate::service::Service;
 
 impl Service<'_> {
-    /// Finds the programs and units that the groups in effect name.
-    pub(crate) fn note_programs(&mut self, seen: &Compared) {
-        let basis = self.basis(seen, &[]);
-        let standing = standing(&seen.now, &basis);
-        let parts = standing.parts(&seen.now);
-        let wanted = configured(&seen.now, &basis);
+    /// The programs and units that the groups in effect name, with what was last read of each.
+    pub(crate) fn named_flows_of(&self, requests: &Requests) -> Vec<NamedFlow> {
         let mut named: Vec<NamedFlow> = Vec::new();
-        for p in &parts.list {
-            let Ok(intent) = intent(p, &seen.now, &basis) else { continue };
-            for g in &intent.groups {
-                let decides = || part(&parts.list, &g.dev, wanted.as_ref()).is_some_and(|x| std::ptr::eq(x, p));
-                if seen.now.nic(&g.dev).is_none() || seen.undone.contains(&g.dev) || !decides() {
+        for p in &requests.parts {
+            for g in requests.intent(p).into_iter().flat_map(|i| &i.groups) {
+                if requests.of(&g.dev).is_none_or(|(_, decides)| !std::ptr::eq(decides, p)) {
                     continue;
                 }
                 for flow in g.flows.iter().filter(|f| !matches!(f, Flow::Match { .. })) {
-                    let last = self.named_flows.iter().find(|n| n.dev == g.dev && n.flow == *flow);
-                    let last = last.and_then(|n| n.last.clone());
-                    named.push(NamedFlow { dev: g.dev.clone(), flow: flow.clone(), last });
+                    let known = self.named_flows.iter().find(|n| n.dev == g.dev && n.flow == *flow).cloned();
+                    let new = || NamedFlow { dev: g.dev.clone(), flow: flow.clone(), last: None, unread: None };
+                    named.push(known.unwrap_or_else(new));
                 }
             }
         }
-        self.named_flows = named;
+        named
     }
 
     /// Reads where they listen now. A program that has started, or listens elsewhere, needs a new plan of its interface; one that has
     /// ended keeps its rules, which match nothing. Returns whether there is one that needs it.
     pub(crate) fn notice_programs(&mut self) -> bool {
-        let host = self.host.as_ref();
+        let resting = self.pauses.names();
+        let mut notes = Vec::new();
         for n in &mut self.named_flows {
-            // What cannot be read may be as before.
-            let Ok(now) = listeners(host, &n.flow) else { continue };
-            if n.last.as_ref() != Some(&now) {
-                n.last = Some(now);
-                self.evidence.programs.insert(n.dev.clone());
+            if self.state.paused || resting.contains(&n.dev) {
+                // Whatever happens meanwhile is compared when the pause ends.
+                n.last = None;
+                continue;
             }
+            let unread = match listeners(self.host.as_ref(), &n.flow) {
+                Ok(now) => {
+                    if n.last.as_ref() != Some(&now) {
+                        n.last = Some(now);
+                        self.evidence.programs.insert(n.dev.clone());
+                    }
+                    None
+                }
+                Err(e) if matches!(e.why, FlowsUnknown::NotReadable { .. } | FlowsUnknown::OpenFilesUnread { .. }) => {
+                    Some(format!("{}: {e}; its flow rules stay as they are", n.dev))
+                }
+                // It does not run, or does not listen.
+                Err(_) => None,
+            };
+            if unread != n.unread {
+                notes.extend(unread.clone());
+                n.unread = unread;
+            }
+        }
+        for text in notes {
+            self.say(&Event::Note(text));
         }
         !self.evidence.programs.is_empty()
     }

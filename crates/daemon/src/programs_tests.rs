@@ -60,13 +60,33 @@ fn rules_follow_a_program_that_starts_and_listens_elsewhere() {
         assert_eq!(rig.journals(), transactions, "then there is nothing to do");
     }
 
+    // What happens during a pause is found when it ends.
+    service.pauses.pause("mq0");
+    rig.sim.listens("cached", Some(7002));
+    later(&mut service);
+    service.look(false);
+    service.look(true);
+    assert_eq!((rig.journals(), steered(&rig)), (3, vec!["7001".to_string()]));
+    service.pauses.resume("mq0");
+    service.look(false);
+    assert_eq!((rig.journals(), steered(&rig)), (4, vec!["7002".to_string()]), "{:?}", service.state);
+
     // While it does not run, its rule stays.
     rig.sim.listens("cached", None);
     later(&mut service);
     service.look(false);
     service.look(true);
-    assert_eq!((rig.journals(), steered(&rig)), (3, vec!["7001".to_string()]));
-    rig.sim.listens("cached", Some(7001));
+    assert_eq!((rig.journals(), steered(&rig)), (4, vec!["7002".to_string()]));
+    rig.sim.listens("cached", Some(7002));
     service.look(false);
-    assert_eq!(rig.journals(), 3, "it listens where it did");
+    assert_eq!(rig.journals(), 4, "it listens where it did");
+
+    // Where its sockets cannot be read, nothing is written, and the reason is reported once.
+    rig.sim.sockets_unreadable(true);
+    service.look(false);
+    service.look(true);
+    assert_eq!((rig.journals(), steered(&rig)), (4, vec!["7002".to_string()]));
+    drop(service);
+    let refused = |e: &&Event| matches!(e, Event::Note(text) if text.contains("EACCES"));
+    assert_eq!(events.iter().filter(refused).count(), 1, "{events:?}");
 }

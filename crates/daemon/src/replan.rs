@@ -119,7 +119,7 @@ fn plan_part(
 }
 
 /// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.
-pub(crate) fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
+fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
     match basis.wanted.filter(|w| p.whole && p.from_config && w.file().is_some()) {
         Some(w) => w.intent(s).map(|(intent, _)| intent).map_err(|e| e.to_string()),
         None => Ok(p.intent.clone()),

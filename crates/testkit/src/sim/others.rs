@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use ringwise_kfmt::irqbalance::parse_ban_order;
-use ringwise_model::errno::ENOENT;
+use ringwise_model::errno::{EACCES, ENOENT};
 use ringwise_model::{CpuSet, Fact};
 use ringwise_sys::{Error, Result};
 
@@ -22,6 +22,8 @@ pub(crate) struct Others {
     pub reloads: usize,
     /// Programs that listen on one TCP port each, by name.
     pub listening: BTreeMap<String, u16>,
+    /// The table of TCP sockets cannot be read.
+    pub sockets_unreadable: bool,
 }
 
 #[derive(Clone)]
@@ -104,6 +106,11 @@ impl Sim {
         }
     }
 
+    /// Whether reading `/proc/net/tcp` fails with EACCES.
+    pub fn sockets_unreadable(&self, yes: bool) {
+        self.lock().others.sockets_unreadable = yes;
+    }
+
     /// The content of a file that was placed.
     pub fn placed(&self, path: &str) -> Option<String> {
         self.lock().others.placed.get(path).cloned()
@@ -169,7 +176,10 @@ pub(super) fn files(s: &State, t: &mut Tree) {
         t.link(format!("/proc/{pid}/fd/3"), format!("socket:[{inode}]"));
         write!(sockets, "\n{i}: 00000000:{port:04X} 00000000:0000 0A 0:0 0:0 0 0 0 {inode}").expect("a string");
     }
-    t.file("/proc/net/tcp", sockets);
+    match s.others.sockets_unreadable {
+        true => t.error("/proc/net/tcp", EACCES),
+        false => t.file("/proc/net/tcp", sockets),
+    }
     let Some(d) = &s.others.irqbalance else { return };
     let p = format!("/proc/{}", d.pid);
     t.file(format!("{p}/comm"), "irqbalance");
