@@ -131,3 +131,13 @@ flows() {
 	send mq1 mq0 "$1" "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
 	cost_on "$2" 100 100
 }
+
+# program CPU: a program takes the time that packets leave on this CPU, until program_end
+program() {
+	taskset "$(printf '%x' $((1 << $1)))" sh -c 'while :; do :; done' &
+	program=$!
+}
+program_end() {
+	kill $program
+	wait $program 2>/dev/null
+}

@@ -29,16 +29,6 @@ load() {
 	flows 800 1200000
 }
 
-# program CPU: a program takes the time that packets leave on this CPU, until program_end
-program() {
-	taskset "$(printf '%x' $((1 << $1)))" sh -c 'while :; do :; done' &
-	program=$!
-}
-program_end() {
-	kill $program
-	wait $program 2>/dev/null
-}
-
 # goes FILE CPU SECONDS: waits until the file has this CPU; the time since boot is in /tmp/at.
 goes() {
 	_n=0

@@ -32,16 +32,6 @@ load() {
 	flows 800 "$1"
 }
 
-# program CPU: a program takes the time that packets leave on this CPU, until program_end
-program() {
-	taskset "$(printf '%x' $((1 << $1)))" sh -c 'while :; do :; done' &
-	program=$!
-}
-program_end() {
-	kill $program
-	wait $program 2>/dev/null
-}
-
 # has CPU: whether the mask has this CPU
 has() {
 	look _mask $mask

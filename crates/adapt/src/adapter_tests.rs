@@ -8,6 +8,12 @@ const fn s(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
+/// `second` passes a second and answers proposals with [`Settled::NotWritten`]. It returns whether there was one.
+pub(in crate::adapter) fn fewer_and_fewer(second: impl FnMut() -> bool) {
+    let proposals = std::iter::repeat_with(second).take(3600).filter(|proposes| *proposes).count();
+    assert!((10..=20).contains(&proposals), "{proposals}");
+}
+
 /// An interface whose 128 entries have `work` each; queue i is served by CPU i, whose load follows from the table.
 struct Host {
     adapter: Adapter,
@@ -240,14 +246,13 @@ fn writes_that_fail_switch_it_off_for_longer_each_time() {
 #[test]
 fn a_caller_that_observes_sees_fewer_and_fewer_proposals() {
     let mut h = Host::uneven();
-    let mut proposals = 0;
-    for _ in 0..3600 {
-        if matches!(h.second(), Action::Propose(_)) {
-            proposals += 1;
+    fewer_and_fewer(|| {
+        let proposes = matches!(h.second(), Action::Propose(_));
+        if proposes {
             h.adapter.settled(h.now, Settled::NotWritten);
         }
-    }
-    assert!((10..=20).contains(&proposals), "{proposals}");
+        proposes
+    });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::judge::SAMPLES;
 use crate::load::{CpuSample, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, Sample};
-use crate::moves::{Crowded, InterruptMove, Moves};
+use crate::moves::{Crowded, InterruptMove, Moves, NoStep};
 use crate::propose::{Gain, Gains, Predicted, Proposal};
 use crate::receiver::{beside, has_room, limit, points_beside};
 
@@ -23,20 +23,6 @@ pub struct Situation<'a> {
     pub permitted: &'a BTreeSet<u32>,
     /// Whether the interrupt with this first queue must keep its CPU.
     pub rests: &'a dyn Fn(u32) -> bool,
-}
-
-/// Why no interrupt moves.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoMove {
-    /// Loads are known in too few samples.
-    TooFewTimes {
-        /// In so many.
-        known: u32,
-    },
-    /// No CPU that serves queues is far above the mean.
-    Even,
-    /// No move within the limits is worth it, or what the packets of the queues take is unknown.
-    NotWorthIt,
 }
 
 /// Whether a CPU with these times may be too busy for the queues that it serves.
@@ -100,13 +86,13 @@ impl Means<'_> {
 }
 
 /// Finds the interrupt whose move gains most: from the busiest CPU from which one may move.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoMove> {
-    let Some(last) = s.samples.last() else { return Err(NoMove::TooFewTimes { known: 0 }) };
+pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
+    let Some(last) = s.samples.last() else { return Err(NoStep::TooFewTimes { known: 0 }) };
     let serving: BTreeSet<u32> = last.queues.iter().filter_map(|q| q.cpu).collect();
     let online = |cpu: &u32| last.cpus.get(cpu).is_some_and(|c| c.total_percent.is_some());
     let cpus: BTreeSet<u32> = s.permitted.union(&serving).copied().filter(online).collect();
     if !serving.is_subset(&cpus) {
-        return Err(NoMove::NotWorthIt);
+        return Err(NoStep::NotWorthIt);
     }
     let totals = |x: &Sample| -> Option<BTreeMap<u32, f64>> {
         let same =
@@ -115,7 +101,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoMove> {
     };
     let known: Vec<(&Sample, BTreeMap<u32, f64>)> = s.samples.iter().filter_map(|x| Some((*x, totals(x)?))).collect();
     if known.len() < HOT_SAMPLES {
-        return Err(NoMove::TooFewTimes { known: known.len() as u32 });
+        return Err(NoStep::TooFewTimes { known: known.len() as u32 });
     }
     let newest: Vec<&Sample> = known[known.len() - SAMPLES.min(known.len())..].iter().map(|(x, _)| *x).collect();
     let mut means = Means { samples: &newest, last, total: BTreeMap::new() };
@@ -130,10 +116,10 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoMove> {
     let mut donors: Vec<(u32, f64)> =
         means.total.iter().filter(|(c, _)| serving.contains(c) && is_hot(c)).map(|(c, l)| (*c, *l)).collect();
     if donors.is_empty() {
-        return Err(NoMove::Even);
+        return Err(NoStep::Even);
     }
     donors.sort_by(|a, b| b.1.total_cmp(&a.1));
-    donors.into_iter().find_map(|(donor, _)| best_of(s, &means, donor, &serving)).ok_or(NoMove::NotWorthIt)
+    donors.into_iter().find_map(|(donor, _)| best_of(s, &means, donor, &serving)).ok_or(NoStep::NotWorthIt)
 }
 
 /// The best move away from this CPU.

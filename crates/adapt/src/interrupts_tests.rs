@@ -51,13 +51,13 @@ impl Host {
         }
     }
 
-    fn of(&self, samples: &[Sample]) -> Result<Proposal, NoMove> {
+    fn of(&self, samples: &[Sample]) -> Result<Proposal, NoStep> {
         let samples: Vec<&Sample> = samples.iter().collect();
         let rests = |q: u32| self.rests == Some(q);
         propose(&Situation { samples: &samples, permitted: &self.permitted, rests: &rests })
     }
 
-    fn propose(&self) -> Result<Proposal, NoMove> {
+    fn propose(&self) -> Result<Proposal, NoStep> {
         self.of(&(1..=10).map(|n| self.sample(n)).collect::<Vec<_>>())
     }
 
@@ -99,12 +99,12 @@ fn a_queue_moves_away_from_a_program() {
     // Packets alone are no reason: elsewhere they take as much.
     let mut alone = program();
     alone.loads[1] = (100.0, 0.0);
-    assert_eq!(alone.propose(), Err(NoMove::NotWorthIt));
+    assert_eq!(alone.propose(), Err(NoStep::NotWorthIt));
     // Nor is a program beside a queue that has hardly any.
     alone.loads[1] = (4.0, 96.0);
-    assert_eq!(alone.propose(), Err(NoMove::NotWorthIt));
+    assert_eq!(alone.propose(), Err(NoStep::NotWorthIt));
     alone.loads[1] = (30.0, 30.0);
-    assert_eq!(alone.propose(), Err(NoMove::Even), "60 % are not much");
+    assert_eq!(alone.propose(), Err(NoStep::Even), "60 % are not much");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn another_node_only_if_it_is_permitted_and_no_cpu_of_the_own_one_can() {
     h.loads[3] = (30.0, 0.0);
     assert_eq!(h.moved().to, 4, "70 % are too much for CPU 0, 2 and 3");
     h.permitted = (0..4).collect();
-    assert_eq!(h.propose(), Err(NoMove::NotWorthIt));
+    assert_eq!(h.propose(), Err(NoStep::NotWorthIt));
     h.permitted = [1, 6].into();
     assert_eq!(h.moved().to, 6);
     h.permitted = BTreeSet::new();
@@ -145,7 +145,7 @@ fn queues_that_others_use_stay_and_so_do_their_cpus() {
     h.excluded = Some(1);
     assert_eq!(h.moved().queues, [2]);
     h.rests = Some(2);
-    assert_eq!(h.propose(), Err(NoMove::NotWorthIt), "it was moved a short time ago");
+    assert_eq!(h.propose(), Err(NoStep::NotWorthIt), "it was moved a short time ago");
     // A queue that is polled is on CPU 3.
     let mut h = shared();
     h.cpus.push(3);
@@ -163,7 +163,7 @@ fn queues_with_one_interrupt_move_together() {
         s.queues[2].excluded = excluded;
     };
     samples.iter_mut().for_each(|s| share(s, None));
-    assert_eq!(h.of(&samples), Err(NoMove::NotWorthIt), "both would share the next CPU");
+    assert_eq!(h.of(&samples), Err(NoStep::NotWorthIt), "both would share the next CPU");
     samples.iter_mut().for_each(|s| s.cpus.get_mut(&1).unwrap().busy_percent = Some(40.0));
     let p = h.of(&samples).unwrap();
     assert_eq!(p.moves.interrupt().unwrap().queues, [1, 2], "away from a program");
@@ -196,9 +196,9 @@ fn six_of_ten_samples_must_show_it() {
     let of = |hot_samples: u64| -> Vec<Sample> {
         (1..=10).map(|n| if n > 10 - hot_samples { hot.sample(n) } else { calm.sample(n) }).collect()
     };
-    assert_eq!(hot.of(&of(5)), Err(NoMove::Even));
+    assert_eq!(hot.of(&of(5)), Err(NoStep::Even));
     assert!(hot.of(&of(6)).is_ok());
-    assert_eq!(hot.of(&of(10)[..5]), Err(NoMove::TooFewTimes { known: 5 }));
+    assert_eq!(hot.of(&of(10)[..5]), Err(NoStep::TooFewTimes { known: 5 }));
     let refs: Vec<Sample> = of(6);
     assert!(is_busy(&refs.iter().collect::<Vec<_>>()) && !is_busy(&[]));
     let refs: Vec<Sample> = of(5);
@@ -255,5 +255,5 @@ fn an_idle_core_comes_before_an_idle_thread_of_a_busy_one() {
         assert_eq!(to(&h).is_ok(), moves, "{load} %: 10 points below the donor is the limit");
     }
     h.permitted = [0, 1].into();
-    assert_eq!(to(&h), Err(NoMove::NotWorthIt), "only the donor's own core is permitted");
+    assert_eq!(to(&h), Err(NoStep::NotWorthIt), "only the donor's own core is permitted");
 }

@@ -19,6 +19,20 @@ pub enum Moves {
     Rps(RpsMove),
 }
 
+/// Why no interrupt moves, or no mask changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NoStep {
+    /// Loads are known in too few samples.
+    TooFewTimes {
+        /// In so many.
+        known: u32,
+    },
+    /// No CPU that processes the packets of the queues is far above the mean.
+    Even,
+    /// No step within the limits is worth it, or what the packets of the queues take is unknown.
+    NotWorthIt,
+}
+
 /// An entry of the table that gets another queue.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TableMove {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::interrupts::LEAST_POINTS;
 use crate::judge::SAMPLES;
 use crate::load::{DROP_PERCENT, DROP_SAMPLES, EVEN_POINTS, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, QueueSample, Sample};
-use crate::moves::{BusyFor, Moves, RpsMove};
+use crate::moves::{BusyFor, Moves, NoStep, RpsMove};
 use crate::propose::{Gain, MAXIMUM_FALL_POINTS, Predicted, Proposal};
 use crate::receiver::{beside, has_room, limit};
 
@@ -27,20 +27,6 @@ pub struct Situation<'a> {
     pub mask: &'a BTreeSet<u32>,
     /// The CPUs that the plan would put into its mask.
     pub helpers: &'a BTreeSet<u32>,
-}
-
-/// Why a mask stays.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoChange {
-    /// Loads are known in too few samples.
-    TooFewTimes {
-        /// In so many.
-        known: u32,
-    },
-    /// No CPU that processes the packets of the queue is far above the mean.
-    Even,
-    /// No mask within the limits is worth it.
-    NotWorthIt,
 }
 
 /// Whether a CPU of the queue or of its mask may be too busy, before it is known which other CPUs may help.
@@ -121,14 +107,14 @@ impl Known<'_> {
 }
 
 /// Finds the mask that relieves the busiest CPU.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoChange> {
-    let Some(last) = s.samples.last() else { return Err(NoChange::TooFewTimes { known: 0 }) };
-    let cpu = cpu_of(last, s.queue).ok_or(NoChange::NotWorthIt)?;
+pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
+    let Some(last) = s.samples.last() else { return Err(NoStep::TooFewTimes { known: 0 }) };
+    let cpu = cpu_of(last, s.queue).ok_or(NoStep::NotWorthIt)?;
     let online = |c: &u32| last.cpus.get(c).is_some_and(|x| x.total_percent.is_some());
     let used: BTreeSet<u32> = s.mask.iter().copied().chain([cpu]).collect();
     let cpus: BTreeSet<u32> = used.union(s.helpers).copied().filter(online).collect();
     if !used.is_subset(&cpus) {
-        return Err(NoChange::NotWorthIt);
+        return Err(NoStep::NotWorthIt);
     }
     let totals = |x: &Sample| -> Option<BTreeMap<u32, f64>> {
         let same = cpu_of(x, s.queue) == Some(cpu);
@@ -136,7 +122,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoChange> {
     };
     let samples: Vec<_> = s.samples.iter().filter_map(|x| Some((*x, totals(x)?))).collect();
     if samples.len() < HOT_SAMPLES {
-        return Err(NoChange::TooFewTimes { known: samples.len() as u32 });
+        return Err(NoStep::TooFewTimes { known: samples.len() as u32 });
     }
     let newest = &samples[samples.len() - SAMPLES..];
     let mean = |c: &u32| newest.iter().filter_map(|(_, loads)| loads.get(c)).sum::<f64>() / newest.len() as f64;
@@ -145,13 +131,13 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoChange> {
     match s.mask.is_empty() {
         true if known.queue_is_hot() => switch_on(s, &known),
         false => relieve(s, &known),
-        true => Err(NoChange::Even),
+        true => Err(NoStep::Even),
     }
 }
 
 /// RPS is off, and the CPU of the queue is too busy.
-fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoChange> {
-    let not = NoChange::NotWorthIt;
+fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
+    let not = NoStep::NotWorthIt;
     let load = *known.total.get(&known.cpu).ok_or(not)?;
     let work = known.with_packets(known.cpu).ok_or(not)?;
     let most = limit(known.mean(), load);
@@ -167,11 +153,11 @@ fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoChange>
 }
 
 /// A CPU of the mask is too busy.
-fn relieve(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoChange> {
-    let not = NoChange::NotWorthIt;
+fn relieve(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
+    let not = NoStep::NotWorthIt;
     let load = |c: &u32| known.total.get(c).copied().unwrap_or(0.0);
     let hot = s.mask.iter().filter(|c| known.is_hot(**c)).max_by(|a, b| load(a).total_cmp(&load(b)));
-    let hot = *hot.ok_or(NoChange::Even)?;
+    let hot = *hot.ok_or(NoStep::Even)?;
     // Flows are spread evenly, so each CPU gets about as much as the one with the least.
     let shares: Vec<f64> = s.mask.iter().map(|c| known.with_packets(*c)).collect::<Option<_>>().ok_or(not)?;
     let share = shares.iter().copied().fold(f64::INFINITY, f64::min);
@@ -212,12 +198,12 @@ fn worth(
     (cpu, why): (u32, BusyFor),
     before: BTreeMap<u32, f64>,
     after: BTreeMap<u32, f64>,
-) -> Result<Proposal, NoChange> {
+) -> Result<Proposal, NoStep> {
     let most = |loads: &BTreeMap<u32, f64>| loads.values().copied().fold(0.0, f64::max);
     let points = most(&before) - most(&after);
     let to: BTreeSet<u32> = to.into_iter().map(|(c, _)| c).collect();
     if to.is_empty() || to == *s.mask || points < MAXIMUM_FALL_POINTS {
-        return Err(NoChange::NotWorthIt);
+        return Err(NoStep::NotWorthIt);
     }
     let of = |loads| Predicted { loads, ..Predicted::default() };
     let moves = Moves::Rps(RpsMove { queue: s.queue, from: s.mask.clone(), to, cpu, why });

@@ -41,14 +41,14 @@ impl Host {
         (1..=n).map(|second| self.sample(second)).collect()
     }
 
-    fn of(&self, samples: &[Sample]) -> Result<Proposal, NoChange> {
+    fn of(&self, samples: &[Sample]) -> Result<Proposal, NoStep> {
         let samples: Vec<&Sample> = samples.iter().collect();
         let found = propose(&Situation { samples: &samples, queue: 0, mask: &self.mask, helpers: &self.helpers });
         assert!(found.is_err() || is_busy(&samples, 0, &self.mask), "what is cheap to test must not hide a step");
         found
     }
 
-    fn propose(&self) -> Result<Proposal, NoChange> {
+    fn propose(&self) -> Result<Proposal, NoStep> {
         self.of(&self.samples(10))
     }
 
@@ -87,19 +87,19 @@ fn rps_is_switched_on_for_a_busy_queue() {
 fn it_stays_off_if_the_load_is_low_or_even() {
     let mut h = off();
     h.loads[0] = (64.0, 0.0);
-    assert_eq!(h.propose(), Err(NoChange::Even));
+    assert_eq!(h.propose(), Err(NoStep::Even));
     // A queue that drops is hot from 50 % on.
     h.drops = 5;
     assert!(h.propose().is_ok());
     h.loads[0] = (49.0, 0.0);
-    assert_eq!(h.propose(), Err(NoChange::Even));
+    assert_eq!(h.propose(), Err(NoStep::Even));
     let mut h = off();
     h.loads = vec![(80.0, 0.0); 8];
-    assert_eq!(h.propose(), Err(NoChange::Even));
+    assert_eq!(h.propose(), Err(NoStep::Even));
     // Programs are no reason: RPS moves packets.
     h = off();
     h.loads[0] = (20.0, 80.0);
-    assert_eq!(h.propose(), Err(NoChange::Even));
+    assert_eq!(h.propose(), Err(NoStep::Even));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn helpers_have_headroom_even_if_they_get_all_of_the_work() {
         assert_eq!(found.unwrap_or_default(), to, "{load} and 45 %: up to 60 %; CPU 2 alone would get 90 %");
     }
     h.helpers = cpus(&[]);
-    assert_eq!(h.propose(), Err(NoChange::Even), "no CPU may help, so none is less busy");
+    assert_eq!(h.propose(), Err(NoStep::Even), "no CPU may help, so none is less busy");
     // A CPU with a program is left out, and so is the other thread of its core.
     let mut h = off();
     h.loads[4] = (0.0, 95.0);
@@ -133,10 +133,10 @@ fn a_cpu_with_a_program_leaves_the_mask() {
     // Hardly any packets: nothing to gain.
     let mut h = beside_a_program();
     (2..8).for_each(|c| h.loads[c].0 = 3.0);
-    assert_eq!(h.propose(), Err(NoChange::NotWorthIt));
+    assert_eq!(h.propose(), Err(NoStep::NotWorthIt));
     let mut h = beside_a_program();
     h.loads[4] = (10.0, 50.0);
-    assert_eq!(h.propose(), Err(NoChange::Even), "60 % are not much");
+    assert_eq!(h.propose(), Err(NoStep::Even), "60 % are not much");
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn a_mask_that_is_too_small_grows() {
     assert_eq!(p.moves.rps().unwrap().to, cpus(&[2, 4, 5, 6, 7]));
     assert_eq!(p.predicted.loads[&2], 16.0);
     h.helpers = cpus(&[2]);
-    assert_eq!(h.propose(), Err(NoChange::NotWorthIt), "no other CPU may help");
+    assert_eq!(h.propose(), Err(NoStep::NotWorthIt), "no other CPU may help");
     // The CPU of the queue alone is busy, although RPS is on: the driver's part cannot move.
     let h = Host::new(&[2, 4], &[(90.0, 0.0), (0.0, 0.0), (20.0, 0.0), (0.0, 0.0), (20.0, 0.0)]);
-    assert_eq!(h.propose(), Err(NoChange::Even));
+    assert_eq!(h.propose(), Err(NoStep::Even));
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn unknown_values_change_nothing() {
         assert!(change(&|s| s.cpus.get_mut(&0).unwrap().total_percent = None).is_err());
         let all = |s: &mut Sample| s.cpus.values_mut().for_each(|c| c.busy_percent = None);
         assert!(change(&all).is_err());
-        assert_eq!(h.of(&h.samples(5)), Err(NoChange::TooFewTimes { known: 5 }));
-        assert_eq!(h.of(&[]), Err(NoChange::TooFewTimes { known: 0 }));
+        assert_eq!(h.of(&h.samples(5)), Err(NoStep::TooFewTimes { known: 5 }));
+        assert_eq!(h.of(&[]), Err(NoStep::TooFewTimes { known: 0 }));
     }
     // A CPU whose time is unknown does not help.
     let mut samples = off().samples(10);

@@ -287,16 +287,7 @@ fn a_device_that_is_gone_is_not_a_device_without_anything() {
 /// Limits that are set, a kernel without the family, a driver without limits, and a refusal are four different answers.
 #[test]
 fn limits_inside_the_nic_are_read_and_each_refusal_keeps_its_meaning() {
-    let limit = |place, mbps: u64| Shaper {
-        place,
-        parent: None,
-        unit: RateUnit::BitsPerSecond,
-        min_rate: None,
-        max_rate: Some(mbps * 1_000_000),
-        burst: None,
-        priority: None,
-        weight: None,
-    };
+    let limit = |place, mbps: u64| Shaper { max_rate: Some(mbps * 1_000_000), ..Shaper::unset(place) };
     let read = |answer: Result<Vec<Vec<u8>>, i32>| {
         let mut m = Machine::new(4, 1);
         m.nic(&plan("eth1", "igb", 4, igb("eth1", 4)));

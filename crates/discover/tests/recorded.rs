@@ -28,14 +28,9 @@ fn recorded_and_read_again() {
     m.nic(&NicPlan { name: "eth2", driver: "virtio_net", bus: "0000:04:00.0", queues: 1, vectors, ..plan });
     let mut tree = m.finish();
     let limit = Shaper {
-        place: ShaperPlace::Queue(3),
         parent: Some(ShaperPlace::Device),
-        unit: RateUnit::BitsPerSecond,
-        min_rate: None,
         max_rate: Some(100_000_000),
-        burst: None,
-        priority: None,
-        weight: None,
+        ..Shaper::unset(ShaperPlace::Queue(3))
     };
     let reply = shaper_reply(IfIndex(2), &limit).unwrap();
     tree.reply(Request::NetShaperDump { dev: "eth1".into() }, vec![reply]);

@@ -32,16 +32,8 @@ const WHAT: &str = "net-shaper get reply";
 pub fn shaper(reply: &[u8]) -> Result<Shaper, ParseError> {
     let in_reply = |e| ParseError { what: WHAT, ..e };
     let mut own = None;
-    let mut out = Shaper {
-        place: ShaperPlace::Device,
-        parent: None,
-        unit: RateUnit::BitsPerSecond,
-        min_rate: None,
-        max_rate: None,
-        burst: None,
-        priority: None,
-        weight: None,
-    };
+    let mut unit = None;
+    let mut out = Shaper::unset(ShaperPlace::Device);
     for attr in attrs(reply) {
         let a = attr.map_err(in_reply)?;
         let (rate, number) = (|| a.uint().map_err(in_reply), || a.u32().map_err(in_reply));
@@ -49,11 +41,11 @@ pub fn shaper(reply: &[u8]) -> Result<Shaper, ParseError> {
             attr::HANDLE => own = place(a.nested()).map_err(in_reply)?,
             attr::PARENT => out.parent = place(a.nested()).map_err(in_reply)?,
             attr::METRIC => {
-                out.unit = match number()? {
+                unit = Some(match number()? {
                     0 => RateUnit::BitsPerSecond,
                     1 => RateUnit::PacketsPerSecond,
                     n => return Err(ParseError::new(WHAT, format!("metric {n}"), "metric 0 (bps) or 1 (pps)")),
-                };
+                });
             }
             attr::BW_MIN => out.min_rate = set(rate()?),
             attr::BW_MAX => out.max_rate = set(rate()?),
@@ -63,9 +55,9 @@ pub fn shaper(reply: &[u8]) -> Result<Shaper, ParseError> {
             _ => {}
         }
     }
-    if [out.min_rate, out.max_rate, out.burst].iter().all(Option::is_none) {
-        // A unit without a rate means nothing.
-        out.unit = RateUnit::BitsPerSecond;
+    // A unit without a rate means nothing.
+    if [out.min_rate, out.max_rate, out.burst].iter().any(Option::is_some) {
+        out.unit = unit.ok_or_else(|| ParseError::new(WHAT, "a rate without it", "metric of the rates"))?;
     }
     let place = own.ok_or_else(|| ParseError::new(WHAT, "a message without it", "handle of the shaper"))?;
     Ok(Shaper { place, ..out })
@@ -138,16 +130,7 @@ mod tests {
     use super::*;
 
     fn limit(place: ShaperPlace) -> Shaper {
-        Shaper {
-            place,
-            parent: None,
-            unit: RateUnit::BitsPerSecond,
-            min_rate: None,
-            max_rate: Some(100_000_000),
-            burst: None,
-            priority: None,
-            weight: None,
-        }
+        Shaper { max_rate: Some(100_000_000), ..Shaper::unset(place) }
     }
 
     /// As `net_shaper_fill_one` of net/shaper/shaper.c writes it for a queue below the device: 100 Mbit/s.
@@ -161,6 +144,14 @@ mod tests {
         let want = Shaper { parent: Some(ShaperPlace::Device), ..limit(ShaperPlace::Queue(5)) };
         assert_eq!(shaper(bytes).unwrap(), want);
         assert_eq!(shaper_reply(IfIndex(3), &want).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_rate_without_its_unit_is_an_error() {
+        let mut b = Builder::new();
+        b.nested(attr::HANDLE, &handle_of(ShaperPlace::Queue(5))).unwrap().u32(attr::BW_MAX, 100);
+        let e = shaper(&b.finish()).unwrap_err().to_string();
+        assert!(e.contains("metric of the rates"), "{e}");
     }
 
     #[test]

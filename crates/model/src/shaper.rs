@@ -39,6 +39,22 @@ pub struct Shaper {
     pub weight: Option<u32>,
 }
 
+impl Shaper {
+    /// A shaper in which nothing is set. Its unit has no meaning.
+    pub fn unset(place: ShaperPlace) -> Self {
+        Self {
+            place,
+            parent: None,
+            unit: RateUnit::BitsPerSecond,
+            min_rate: None,
+            max_rate: None,
+            burst: None,
+            priority: None,
+            weight: None,
+        }
+    }
+}
+
 /// What a shaper limits (`enum net_shaper_scope`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,16 +120,7 @@ mod tests {
 
     #[test]
     fn a_queue_has_the_limit_of_its_own_shaper() {
-        let of = |place, max_rate| Shaper {
-            place,
-            parent: None,
-            unit: RateUnit::BitsPerSecond,
-            min_rate: None,
-            max_rate,
-            burst: None,
-            priority: None,
-            weight: None,
-        };
+        let of = |place, max_rate| Shaper { max_rate, ..Shaper::unset(place) };
         let set = Shapers::Set(vec![
             of(ShaperPlace::Device, Some(5)),
             of(ShaperPlace::Queue(1), Some(3)),

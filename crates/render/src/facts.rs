@@ -205,7 +205,6 @@ fn block(rows: Vec<(&str, String)>, style: &Style) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringwise_model::RateUnit::BitsPerSecond;
     use ringwise_model::{Shapers, Unread};
     use ringwise_testkit::machines;
     use ringwise_testkit::topo::CpuSpec;
@@ -217,14 +216,10 @@ mod tests {
         let nics = vec![machines::NicSpec::new("eth1", "igb", Some(0), 4, 4)];
         let mut nic = machines::host("h", CpuSpec::flat(4, 1), nics).snapshot().nics.remove(0);
         let of = |place, max_rate, min_rate| Shaper {
-            place,
             parent: Some(ShaperPlace::Device),
-            unit: BitsPerSecond,
             min_rate,
             max_rate,
-            burst: None,
-            priority: None,
-            weight: None,
+            ..Shaper::unset(place)
         };
         let mbps = |n: u64| Some(n * 1_000_000);
         let grouped =

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Adapter, LONGEST_RETRY, Permitted, Phase, RETRY, Signals};
 use crate::action::{Action, Forbidden, OffReason, RestReason};
-use crate::interrupts::{NoMove, Situation, is_busy, propose};
+use crate::interrupts::{Situation, is_busy, propose};
 use crate::judge::{Measured, SAMPLES};
 use crate::limits::{LimitReached, Limits};
 use crate::load::{Sample, WINDOW};
-use crate::moves::{InterruptMove, Moves};
+use crate::moves::{InterruptMove, Moves, NoStep};
 use crate::propose::Proposal;
 
 /// The interrupts of one interface.
@@ -158,14 +158,24 @@ impl Adapter {
         let proposed = propose(&Situation { samples: &samples, permitted, rests: &rests });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
         let before = |p: &Proposal| Measured::of_all_time(newest, &p.involved());
-        match proposed.map(|p| (before(&p), p)) {
-            Ok((Some(before), proposal)) => Ok((proposal, before)),
-            Err(NoMove::TooFewTimes { known }) => Err(Some(RestReason::TooFewTimes { known })),
-            Ok((None, _)) | Err(NoMove::Even | NoMove::NotWorthIt) => {
+        measured(proposed, before).map_err(|reason| {
+            if reason.is_none() {
                 self.interrupts.wait(now);
-                Err(Some(RestReason::NoInterruptMoves))
             }
-        }
+            reason.or(Some(RestReason::NoInterruptMoves))
+        })
+    }
+}
+
+/// A step with the loads before it. `Err(None)`: none is worth it now.
+pub(super) fn measured(
+    proposed: Result<Proposal, NoStep>,
+    before: impl Fn(&Proposal) -> Option<Measured>,
+) -> Result<(Proposal, Measured), Option<RestReason>> {
+    match proposed {
+        Ok(p) => before(&p).map(|before| (p, before)).ok_or(None),
+        Err(NoStep::TooFewTimes { known }) => Err(Some(RestReason::TooFewTimes { known })),
+        Err(NoStep::Even | NoStep::NotWorthIt) => Err(None),
     }
 }
 

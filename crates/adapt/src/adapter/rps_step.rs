@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::interrupt_step::Retry;
+use super::interrupt_step::{Retry, measured};
 use super::{Adapter, Mask, Phase, Signals};
 use crate::action::{Action, Forbidden, OffReason, RestReason};
 use crate::judge::{Measured, SAMPLES};
@@ -13,7 +13,7 @@ use crate::limits::{LimitReached, Limits};
 use crate::load::WINDOW;
 use crate::moves::RpsMove;
 use crate::propose::Proposal;
-use crate::rps::{NoChange, Situation, is_busy, propose};
+use crate::rps::{Situation, is_busy, propose};
 
 /// The mask of one interface.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -95,14 +95,12 @@ impl Adapter {
         let proposed = propose(&Situation { samples: &samples, queue: mask.queue, mask: mask.cpus, helpers });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
         let before = |p: &Proposal| Measured::of_steering(newest, &p.involved());
-        match proposed.map(|p| (before(&p), p)) {
-            Ok((Some(before), proposal)) => Ok((proposal, before)),
-            Err(NoChange::TooFewTimes { known }) => Err(Some(RestReason::TooFewTimes { known })),
-            Ok((None, _)) | Err(NoChange::Even | NoChange::NotWorthIt) => {
+        measured(proposed, before).map_err(|reason| {
+            if reason.is_none() {
                 self.masks.wait(now);
-                Err(Some(RestReason::MaskStays))
             }
-        }
+            reason.or(Some(RestReason::MaskStays))
+        })
     }
 }
 

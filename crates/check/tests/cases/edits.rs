@@ -154,14 +154,9 @@ pub(crate) fn bql(w: &mut World, max: u64) {
 /// A limit of one transmit queue inside the NIC.
 pub(crate) fn limit(w: &mut World, queue: u32, mbps: u64) {
     w.nic().shapers = Fact::Known(Shapers::Set(vec![Shaper {
-        place: ShaperPlace::Queue(queue),
         parent: Some(ShaperPlace::Device),
-        unit: RateUnit::BitsPerSecond,
-        min_rate: None,
         max_rate: Some(mbps * 1_000_000),
-        burst: None,
-        priority: None,
-        weight: None,
+        ..Shaper::unset(ShaperPlace::Queue(queue))
     }]));
 }
 
