@@ -138,6 +138,6 @@ program() {
 	program=$!
 }
 program_end() {
-	kill $program
-	wait $program 2>/dev/null
+	kill "$program"
+	wait "$program" 2>/dev/null
 }

@@ -1,6 +1,7 @@
 //! The `ringwise plan` arguments that remove a finding.
 
 use ringwise_knob::Setting;
+use ringwise_knob::features::short_name;
 use ringwise_model::{Goal, GoalChoice, IntentFlags};
 use ringwise_plan::Plan;
 
@@ -43,7 +44,7 @@ impl SetArgument {
             }
             Setting::Feature { dev, name, on } if of(dev) => {
                 let key = self.key.strip_prefix("features.")?;
-                (key == name || name.strip_prefix("rx-") == Some(key)).then(|| on.to_string())
+                (short_name(key) == short_name(name)).then(|| on.to_string())
             }
             _ => None,
         }

@@ -305,3 +305,50 @@ fn one_order_of_findings() {
     assert!(status.starts_with("Placement error: mq1 has 2 queues on a remote node, "), "{status}");
     assert!(status.lines().next().unwrap().ends_with("; also eth0 mq0"), "{status}");
 }
+
+/// What the plan of the goal writes anyway needs no `--set`, which would stay in the file of `persist`.
+#[test]
+fn set_is_proposed_only_for_what_the_plan_does_not_write() {
+    let proposed = |name: &str, goal: &str| -> Vec<String> {
+        let o = run(&["check", "--goal", goal, "-j", "--fail-on", "never", "--from", &capture(name)]);
+        let page: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
+        let findings = page["findings"].as_array().unwrap();
+        let commands = findings.iter().filter_map(|f| f["remedy"]["command"].as_str().or(f["remedy"].as_str()));
+        commands.map(str::to_string).collect()
+    };
+    let all = proposed("lab-router16-newest", "forward");
+    assert!(all.len() > 5, "{all:?}");
+    let written = |c: &&String| c.contains("rps_flow_cnt=") || c.contains("features.lro=");
+    assert_eq!(all.iter().filter(written).count(), 0, "{all:?}");
+    // Goal balanced leaves LRO and RFS alone.
+    let all = proposed("lab-router16-newest", "balanced");
+    assert!(all.iter().any(|c| c.contains("--set ")), "{all:?}");
+}
+
+#[test]
+fn other_findings_are_mentioned_only_if_there_are_some() {
+    let first = |name: &str| {
+        let page = text(&run(&["check", "--fail-on", "never", "--from", &capture(name)]));
+        page.lines().find(|l| l.starts_with("First: ")).unwrap().to_string()
+    };
+    assert!(first("article48").ends_with(" would fix this:"), "{}", first("article48"));
+    assert!(first("lab-router16-newest").ends_with(" would fix this and other findings:"));
+}
+
+#[test]
+fn a_directory_of_directories_with_captures_is_named() {
+    let dir = temp("below");
+    for host in ["a", "b"] {
+        std::fs::create_dir_all(dir.join(host)).unwrap();
+        std::fs::copy(capture("mlx5"), dir.join(host).join("tree.tar.gz")).unwrap();
+    }
+    let path = dir.display().to_string();
+    for command in ["check", "plan"] {
+        let o = run(&[command, "--from", &path]);
+        let said = String::from_utf8_lossy(&o.stderr).into_owned();
+        assert_eq!(o.status.code(), Some(1), "{said}");
+        assert!(said.contains("this one has 2 subdirectories with captures"), "{said}");
+        assert!(said.ends_with(&format!("Try: ringwise check --from {path}/*\n")), "{said}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}

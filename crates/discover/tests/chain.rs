@@ -6,8 +6,8 @@ use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, device, snapshot};
 use ringwise_kfmt::net_shaper_nl::shaper_reply;
 use ringwise_model::{
-    Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, RateUnit, Role, Shaper, ShaperPlace,
-    Shapers, User,
+    Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, Role, Shaper, ShaperPlace, Shapers,
+    User,
 };
 use ringwise_sys::Request;
 

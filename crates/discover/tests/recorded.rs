@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, forget_others, snapshot};
 use ringwise_kfmt::net_shaper_nl::shaper_reply;
-use ringwise_model::{Fact, IfIndex, RateUnit, Shaper, ShaperPlace, Shapers};
+use ringwise_model::{Fact, IfIndex, Shaper, ShaperPlace, Shapers};
 use ringwise_sys::{Captured, Host, Recorder, Request};
 
 #[test]

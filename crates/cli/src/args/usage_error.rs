@@ -10,40 +10,46 @@ use ringwise_model::{Goal, nearest};
 
 use crate::exit::Fail;
 
-/// Words of other programs for what a command of ringwise does, and that command.
-const OTHER_WORDS: [(&str, &[&str]); 27] = [
-    ("ringwise __completions SHELL", &["completions", "completion", "complete"]),
-    ("ringwise __man DIR", &["man", "manpage", "manpages"]),
-    ("ringwise help", &["usage", "commands"]),
-    ("ringwise help rules", &["rules"]),
-    ("ringwise --version", &["version"]),
-    ("ringwise status", &["state", "summary", "overview", "info", "dashboard"]),
-    ("ringwise show", &["list", "ls", "interfaces", "devices", "queues", "get", "print", "topology"]),
-    ("ringwise check", &["doctor", "diagnose", "lint", "audit", "analyze", "analyse", "health", "test"]),
-    ("ringwise explain", &["trace", "path", "flow", "flows", "route", "why"]),
-    ("ringwise plan", &["preview", "dry-run", "dryrun", "propose", "recommend"]),
-    ("ringwise plan -o diff", &["diff", "changes"]),
-    ("ringwise plan -o sh", &["script"]),
-    ("ringwise apply", &["tune", "set", "start", "optimize", "optimise", "run", "fix", "auto", "goal", "profile"]),
-    ("ringwise confirm", &["commit", "accept", "keep", "ok"]),
-    ("ringwise verify", &["drift", "validate"]),
-    ("ringwise show --compare", &["compare"]),
-    ("ringwise watch", &["top", "monitor", "stats", "statistics", "live", "counters"]),
-    ("ringwise export", &["metrics", "exporter", "prometheus", "serve", "daemon"]),
-    ("ringwise rollback", &["undo", "revert", "restore", "back", "abort", "cancel"]),
-    ("ringwise rollback 0", &["reset", "stop", "untune"]),
-    ("ringwise persist", &["save", "enable", "install", "boot"]),
-    ("ringwise persist --remove", &["disable", "uninstall", "unpersist"]),
-    ("ringwise history", &["log", "logs", "journal", "transactions"]),
-    ("ringwise bench", &["benchmark", "measure", "perf", "load"]),
-    ("ringwise capture", &["record", "dump", "snapshot", "collect"]),
-    ("ringwise config init", &["init", "generate", "template"]),
-    ("ringwise config import", &["import", "migrate"]),
+/// A command of ringwise, its arguments, and words of other programs for what it does.
+type OtherWords = (&'static [&'static str], &'static str, &'static [&'static str]);
+
+const OTHER_WORDS: [OtherWords; 27] = [
+    (&["__completions"], "SHELL", &["completions", "completion", "complete"]),
+    (&["__man"], "DIR", &["man", "manpage", "manpages"]),
+    (&["help"], "", &["usage", "commands"]),
+    (&["help"], "rules", &["rules"]),
+    (&[], "--version", &["version"]),
+    (&["status"], "", &["state", "summary", "overview", "info", "dashboard"]),
+    (&["show"], "", &["list", "ls", "interfaces", "devices", "queues", "get", "print", "topology"]),
+    (&["check"], "", &["doctor", "diagnose", "lint", "audit", "analyze", "analyse", "health", "test"]),
+    (&["explain"], "", &["trace", "path", "flow", "flows", "route", "why"]),
+    (&["plan"], "", &["preview", "dry-run", "dryrun", "propose", "recommend"]),
+    (&["plan"], "-o diff", &["diff", "changes"]),
+    (&["plan"], "-o sh", &["script"]),
+    (&["apply"], "", &["tune", "set", "start", "optimize", "optimise", "run", "fix", "auto", "goal", "profile"]),
+    (&["confirm"], "", &["commit", "accept", "keep", "ok"]),
+    (&["verify"], "", &["drift", "validate"]),
+    (&["show"], "--compare FILE", &["compare"]),
+    (&["watch"], "", &["top", "monitor", "stats", "statistics", "live", "counters"]),
+    (&["export"], "", &["metrics", "exporter", "prometheus", "serve"]),
+    (&["rollback"], "", &["undo", "revert", "restore", "back", "abort", "cancel"]),
+    (&["rollback"], "0", &["reset", "stop", "untune"]),
+    (&["persist"], "", &["save", "enable", "install", "boot"]),
+    (&["persist"], "--remove", &["disable", "uninstall", "unpersist"]),
+    (&["history"], "", &["log", "logs", "journal", "transactions"]),
+    (&["bench"], "", &["benchmark", "measure", "perf", "load"]),
+    (&["capture"], "", &["record", "dump", "snapshot", "collect"]),
+    (&["config", "init"], "", &["init", "generate", "template"]),
+    (&["config", "import"], "", &["import", "migrate"]),
 ];
 
-/// The command of ringwise for a word of other programs.
-pub(crate) fn command_for(word: &str) -> Option<&'static str> {
-    OTHER_WORDS.iter().find(|(_, words)| words.contains(&word)).map(|(command, _)| *command)
+fn other_words(word: &str) -> Option<&'static OtherWords> {
+    OTHER_WORDS.iter().find(|(.., words)| words.contains(&word))
+}
+
+/// The command of ringwise for a word of other programs, without its arguments: `["rollback"]`.
+pub(crate) fn command_for(word: &str) -> Option<Vec<String>> {
+    other_words(word).map(|(command, ..)| command.iter().map(|w| (*w).to_string()).collect())
 }
 
 /// Converts an error of the parser. `words`: the arguments of the program. `None`: help or version, which clap prints.
@@ -72,8 +78,8 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
         && command.get_name() == "init"
         && text(e, ContextKind::InvalidArg).starts_with("--goal")
     {
-        let message = "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print the \
-                       file that plan --goal amounts to";
+        let message = "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print a file \
+                       with this goal";
         return Some(Fail::usage(message).next("ringwise plan --goal GOAL --print-config"));
     }
     let message = match e.kind() {
@@ -168,7 +174,11 @@ fn unknown_command(word: &str, name: &str, command: &Command, is_interface: impl
         return Fail::usage(message).next(next);
     }
     let lower = word.to_lowercase();
-    let other = || command_for(&lower).map(str::to_string);
+    let other = || {
+        let (command, arguments, _) = other_words(&lower)?;
+        let all = ["ringwise"].iter().chain(*command).chain([arguments]).filter(|w| !w.is_empty());
+        Some(all.copied().collect::<Vec<_>>().join(" "))
+    };
     let value = || match () {
         () if is_interface(word) => Some(format!("ringwise show {word}")),
         () if word.parse::<FlowSpec>().is_ok() => Some(format!("ringwise explain {word}")),
@@ -331,8 +341,8 @@ mod tests {
             ("show -x", "ringwise show has no option -x"),
             (
                 "config init --goal rpc",
-                "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print the file \
-                 that plan --goal amounts to",
+                "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print a file \
+                 with this goal",
             ),
             (
                 "confirm -n",
@@ -385,12 +395,11 @@ mod tests {
     #[test]
     fn proposed_commands_exist() {
         let root = crate::args::command();
-        for (command, words) in OTHER_WORDS {
-            let mut named = command.split(' ').skip(1);
-            let first = named.next().unwrap();
-            assert!(first.starts_with("--") || root.find_subcommand(first).is_some(), "{command}");
+        for (command, arguments, words) in OTHER_WORDS {
+            let found = command.iter().try_fold(&root, |at, word| at.find_subcommand(word));
+            assert!(found.is_some() && (!command.is_empty() || arguments.starts_with("--")), "{command:?} {arguments}");
             for w in words {
-                assert_eq!(OTHER_WORDS.iter().filter(|(_, all)| all.contains(w)).count(), 1, "{w}");
+                assert_eq!(OTHER_WORDS.iter().filter(|(.., all)| all.contains(w)).count(), 1, "{w}");
             }
         }
     }

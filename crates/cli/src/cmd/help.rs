@@ -47,7 +47,7 @@ pub(super) fn run(a: &HelpArgs, common: &Common) -> Result<Status> {
         out::answer(&page)?;
     } else if let Some(topic) = topics::find(&name) {
         out::answer(&page(topic, a, common, &style)?)?;
-    } else if let Some(command) = command_for(&name).map(words_of).filter(|words| is_command(words)) {
+    } else if let Some(command) = command_for(&name).filter(|words| !words.is_empty() && is_command(words)) {
         print(&[command, vec!["--help".into()]].concat());
     } else {
         let asked = a.topic.join(" ");
@@ -64,16 +64,6 @@ fn print(words: &[String]) {
         // A reader that has closed the pipe is not an error.
         let _ = help.print();
     }
-}
-
-/// `["rollback"]` of `ringwise rollback 0`.
-fn words_of(command: &str) -> Vec<String> {
-    command
-        .split(' ')
-        .skip(1)
-        .take_while(|w| w.starts_with(|c: char| c.is_ascii_lowercase()))
-        .map(str::to_string)
-        .collect()
 }
 
 /// Whether the words name a command, or a command of a command (`bench rr`).
