@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Reason, Setting};
-use ringwise_model::{ConfiguredBy, Fact, FarNode, Goal, Intent, Knob, Smt, Snapshot, Wish};
+use ringwise_model::{
+    ConfiguredBy, Fact, FarNode, Goal, Intent, Knob, Shaper, ShaperPlace, Shapers, Smt, Snapshot, Wish,
+};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{self, Irqs, NicSpec};
 use ringwise_testkit::project::project;
@@ -255,4 +257,21 @@ fn costs_name_reserved_cpus_of_the_interface_alone() {
     assert_eq!(costs("0-1", None, false), "CPUs 0-1 are kept free of queues, as requested");
     assert_eq!(costs("", Some("0-1"), false), "queues may use only CPUs 0-1, as requested");
     assert_eq!(costs("0-1", None, true), "there are fewer queues, one per physical core");
+}
+
+/// A transmit queue that the NIC limits below the speed of the link is named, with its limit; one above it is not.
+#[test]
+fn limits_inside_the_nic_are_a_warning() {
+    let mut s = machines::ten()[0].snapshot();
+    let nic = s.nics.iter_mut().find(|n| n.tx_queues.len() > 2).expect("several queues");
+    nic.link.speed_mbps = Fact::Known(1000);
+    let limit =
+        |queue, mbps: u64| Shaper { max_rate: Some(mbps * 1_000_000), ..Shaper::unset(ShaperPlace::Queue(queue)) };
+    nic.shapers = Fact::Known(Shapers::Set(vec![limit(1, 100), limit(2, 2000)]));
+    let name = nic.name().to_string();
+    let p = ok(&s, &Intent::default());
+    let limited: Vec<&String> = p.warnings.iter().filter(|w| w.contains("net-shaper")).collect();
+    assert_eq!(limited.len(), 1, "{:?}", p.warnings);
+    let w = limited[0];
+    assert!(w.contains(&name) && w.contains("tx-1") && w.contains("100 Mb/s") && !w.contains("tx-2"), "{w}");
 }
