@@ -127,6 +127,9 @@ impl Service<'_> {
             Err(why) => return self.trouble(&why),
         };
         if tables.is_empty() {
+            // A transaction of a user may have replaced everything. While the file is there, the guard of the earlier service waits, and
+            // would then restore what this service has moved meanwhile.
+            let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // nothing in it is in effect
             return;
         }
         // The guard of the earlier service leaves as soon as the tables are taken.

@@ -195,14 +195,19 @@ fn a_mask_of_a_user_stays() {
     });
 }
 
-#[test]
-fn rps_is_switched_on_where_it_was_adopted_as_off() {
-    let rig = rig();
-    write(&rig, "0");
+/// A user switches RPS off, and adopts that.
+fn adopt_off(rig: &Rig) {
+    write(rig, "0");
     let request = Request::default();
     let adopted =
         ringwise_apply::adopt(&rig.host, &rig.setup.store, &[DEV.into()], &request, &Policy::default(), &mut |_| {});
     adopted.unwrap();
+}
+
+#[test]
+fn rps_is_switched_on_where_it_was_adopted_as_off() {
+    let rig = rig();
+    adopt_off(&rig);
     rig.serve(|service| {
         seconds(&rig, service, BUSY, 30);
         assert!(mask(&rig).len() > 1 && !mask(&rig).contains(&served(&rig)), "{:?}", service.state);
@@ -220,4 +225,23 @@ fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
     let rig = rig();
     let busy = *mask(&rig).last().unwrap();
     hands_over(&rig, DEV, mask, |service| seconds(&rig, service, beside(busy), 30));
+}
+
+/// Otherwise the guard of the earlier service would restore what this one moves.
+#[test]
+fn what_is_left_is_taken_even_if_a_user_has_replaced_it() {
+    let rig = rig();
+    let busy = *mask(&rig).last().unwrap();
+    rig.serve(|service| {
+        seconds(&rig, service, beside(busy), 30);
+        assert_eq!(balanced(&rig), 1);
+        let state = serde_json::to_value(service.follow.as_ref().unwrap().states()).unwrap();
+        ringwise_apply::hand_over(&rig.setup.store, rig.host.as_ref(), state).unwrap();
+    });
+    adopt_off(&rig);
+    assert_eq!(balanced(&rig), 0);
+    rig.serve(|_| {
+        let left = ringwise_apply::take_tables(&rig.setup.store, rig.host.as_ref());
+        assert!(left.is_none(), "its guard would wait for somebody to take it");
+    });
 }
