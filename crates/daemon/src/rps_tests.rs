@@ -242,6 +242,6 @@ fn what_is_left_is_taken_even_if_a_user_has_replaced_it() {
     assert_eq!(balanced(&rig), 0);
     rig.serve(|_| {
         let left = ringwise_apply::take_tables(&rig.setup.store, rig.host.as_ref());
-        assert!(left.is_none(), "its guard would wait for somebody to take it");
+        assert!(left.is_none(), "its guard would wait for a service that takes it");
     });
 }
