@@ -359,7 +359,7 @@ mod tests {
             ("rolback", "rollback"),
             ("stat", "status"),
             ("undo", "rollback"),
-            ("compare", "show --compare"),
+            ("compare", "show --compare FILE"),
             ("completions", "__completions SHELL"),
             ("diff", "plan -o diff"),
             ("enp3s0", "show enp3s0"),
