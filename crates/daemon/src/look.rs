@@ -34,7 +34,12 @@ impl Service<'_> {
         } else {
             full || self.unsettled
         };
-        let read = self.to_read.as_mut().and_then(|r| r.read(self.host));
+        let prepared = self.prepared.take().filter(|_| full && self.knows_all_journals());
+        // What was prepared has been read already; time matters then.
+        let read = match prepared {
+            Some(_) => None,
+            None => self.to_read.as_mut().and_then(|r| r.read(self.host)),
+        };
         let programs = self.notice_programs();
         if !full && !programs && self.is_unchanged(read.as_ref()) {
             let now = self.now();
@@ -45,11 +50,9 @@ impl Service<'_> {
             follow.changed(full);
         }
         let before = self.to_read.take();
-        let prepared = self.prepared.take().filter(|_| full && self.knows_all_journals());
-        let read_now = prepared.is_none();
         let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full, prepared) };
         // What was read before the host was read is a basis only if the same has to be read again.
-        let is_basis = read_now && next == Ok(Next::Done) && before.is_some();
+        let is_basis = next == Ok(Next::Done) && before.is_some();
         self.seen = read.filter(|_| is_basis && self.reads_as(before.as_ref()));
         let now = self.now();
         self.schedule.looked(now);
@@ -100,6 +103,7 @@ impl Service<'_> {
         if full && (!self.configured || self.unrecorded) {
             next = self.configure_once()?;
         }
+        let was_prepared = prepared.is_some();
         let (seen, planned) = match prepared {
             Some(p) => (Some(p.seen), p.planned),
             None => (self.compare()?, None),
@@ -123,7 +127,9 @@ impl Service<'_> {
         }
         let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
-        self.note_requests(&seen);
+        if !was_prepared {
+            self.note_requests(&seen);
+        }
         if self.named_flows.iter().any(|n| n.last.is_none()) {
             self.notice_programs();
         }

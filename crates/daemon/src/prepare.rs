@@ -33,6 +33,7 @@ impl Service<'_> {
             return None;
         }
         let newly_isolated = self.notice(&seen.now);
+        self.note_requests(&seen);
         let resting = self.pauses.names();
         let t = self.todo(&seen, &resting, &newly_isolated);
         let basis = self.basis(&seen, &t.manual);
