@@ -41,10 +41,10 @@ layout() {
 # becomes FILE SECONDS: waits until the layout is that of the file.
 becomes() {
 	_n=0
-	while [ $_n -lt $(($2 * 5)) ]; do
+	while [ $_n -lt $(($2 * 10)) ]; do
 		layout >/tmp/now
 		cmp -s "$1" /tmp/now && return 0
-		sleep 0.2
+		sleep 0.1
 		_n=$((_n + 1))
 	done
 	return 1
@@ -69,11 +69,11 @@ soon() {
 	read -r _from _ </proc/uptime
 	_n=0
 	until "$@"; do
-		if [ $_n -ge $((_within * 5)) ]; then
+		if [ $_n -ge $((_within * 10)) ]; then
 			not_ok "$_name" "not within $_within s"
 			return
 		fi
-		sleep 0.2
+		sleep 0.1
 		_n=$((_n + 1))
 	done
 	ok "$_name"

@@ -186,9 +186,12 @@ pub(crate) fn transact(
         trial_until_unix: None,
     };
     lock.note(&holder);
-    store.publish(Some(&holder));
-    // Before anything is written to disk: a refusal here leaves nothing behind.
-    let mut guard = ReleasedGuard(arm(&cx, lock, id)?);
+    // Before anything is written to disk: a refusal here leaves nothing behind. Starting a process and publishing both take time.
+    let armed = std::thread::scope(|s| {
+        s.spawn(|| store.publish(Some(&holder)));
+        arm(&cx, lock, id)
+    });
+    let mut guard = ReleasedGuard(armed?);
     notes.extend(guard.0.as_ref().and_then(|g| g.note()));
     let sign = guard.0.as_ref().and_then(|g| g.sign_of_life());
     let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(SignalingHost { host: cx.host.clone(), sign }) as _);

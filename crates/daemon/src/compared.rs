@@ -48,6 +48,13 @@ pub(crate) struct Compared {
 /// What was read since the last notification.
 pub(crate) struct Prepared {
     pub seen: Compared,
+    pub ahead: Ahead,
+}
+
+/// What follows from it.
+pub(crate) struct Ahead {
+    /// Interfaces that what was requested covers, and that have no setting in effect.
+    pub appeared: BTreeSet<String>,
     /// `None`: no interface needs a new plan.
     pub planned: Option<Planned>,
 }

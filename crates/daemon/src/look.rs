@@ -10,7 +10,7 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
 use crate::act::Work;
-use crate::compared::{Compared, LoadLayout, Planned, Prepared};
+use crate::compared::{Ahead, Compared, LoadLayout, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::keep::{Look, Todo, steers_flows, todo};
@@ -103,9 +103,8 @@ impl Service<'_> {
         if full && (!self.configured || self.unrecorded) {
             next = self.configure_once()?;
         }
-        let was_prepared = prepared.is_some();
-        let (seen, planned) = match prepared {
-            Some(p) => (Some(p.seen), p.planned),
+        let (seen, ahead) = match prepared {
+            Some(p) => (Some(p.seen), Some(p.ahead)),
             None => (self.compare()?, None),
         };
         self.unrecorded = seen.is_none();
@@ -127,7 +126,7 @@ impl Service<'_> {
         }
         let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
-        if !was_prepared {
+        if ahead.is_none() {
             self.note_requests(&seen);
         }
         if self.named_flows.iter().any(|n| n.last.is_none()) {
@@ -141,7 +140,7 @@ impl Service<'_> {
         let resting = self.pauses.names();
         let t = self.todo(&seen, &resting, &newly_isolated);
         self.report_manual(&t, &seen);
-        let work = self.work(full, t, &seen, &resting, planned)?;
+        let work = self.work(full, t, &seen, &resting, ahead)?;
         self.note(&work.notes);
         if work.steps.is_empty() && !work.record {
             return Ok(next);
@@ -264,13 +263,17 @@ impl Service<'_> {
         t: Todo,
         seen: &Compared,
         resting: &BTreeSet<String>,
-        planned: Option<Planned>,
+        ahead: Option<Ahead>,
     ) -> Result<Work, String> {
         let mut paused = self.contested(&t);
         paused.extend(resting.iter().cloned());
         let basis = self.basis(seen, &t.manual);
         let mut plan = t.plan.clone();
-        let appeared = if full { self.appeared(seen, &basis) } else { BTreeSet::new() };
+        let (appeared, planned) = match ahead {
+            Some(ahead) => (ahead.appeared, ahead.planned),
+            None if full => (self.appeared(seen, &basis), None),
+            None => (BTreeSet::new(), None),
+        };
         plan.extend(appeared.iter().cloned());
         plan.extend(t.flows.iter().cloned());
         plan.retain(|d| !paused.contains(d));

@@ -1,7 +1,7 @@
 //! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write. The guard's
 //! program is tested meanwhile, too.
 
-use crate::compared::{Planned, Prepared};
+use crate::compared::{Ahead, Planned, Prepared};
 use crate::replan::plan_again;
 use crate::service::Service;
 
@@ -38,12 +38,13 @@ impl Service<'_> {
         let t = self.todo(&seen, &resting, &newly_isolated);
         let basis = self.basis(&seen, &t.manual);
         let mut interfaces = t.plan.clone();
-        interfaces.extend(self.appeared(&seen, &basis));
+        let appeared = self.appeared(&seen, &basis);
+        interfaces.extend(appeared.iter().cloned());
         interfaces.retain(|d| !resting.contains(d));
         let planned = (!interfaces.is_empty()).then(|| {
             let result = plan_again(&interfaces, &basis);
             Planned { interfaces, result }
         });
-        Some(Prepared { seen, planned })
+        Some(Prepared { seen, ahead: Ahead { appeared, planned } })
     }
 }

@@ -158,7 +158,7 @@ fn what_was_prepared_is_written_by_the_look() {
         heard(service, Change::Channels, "eth0");
         service.prepare();
         let prepared = service.prepared.as_ref().unwrap();
-        let planned = prepared.planned.as_ref().unwrap();
+        let planned = prepared.ahead.planned.as_ref().unwrap();
         assert!(planned.interfaces.iter().eq(["eth0"]) && planned.result.is_ok());
         assert_eq!((rig.journals(), rig.holds(), service.state.totals.kept), (1, false, 0), "nothing is written yet");
         service.look(true);
