@@ -170,6 +170,13 @@ pub enum RestoreReason {
         /// Per second, after.
         after: f64,
     },
+    /// With policy `cpu` the bulk queues interrupt as often as before.
+    AsManyInterrupts {
+        /// Per packet, before.
+        before: f64,
+        /// Per packet, after.
+        after: f64,
+    },
     /// The loads after the step are unknown.
     NotMeasured,
 }
@@ -178,17 +185,9 @@ pub enum RestoreReason {
 pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result<KeepReason, RestoreReason> {
     let involved = proposal.involved();
     let drops = (before.drops_of(&involved), after.drops_of(&involved));
-    if let (Some(b), Some(a)) = drops
-        // Three standard errors of a count over the samples.
-        && a > b * DROPS_VARY + 3.0 * (b.max(1.0) / SAMPLES as f64).sqrt()
-    {
-        return Err(RestoreReason::Drops { before: b, after: a });
-    }
-    if let (Some(b), Some(a)) = (before.out_of_order_per_s, after.out_of_order_per_s)
-        && a >= b * OUT_OF_ORDER
-        && a > OUT_OF_ORDER_IGNORED
-    {
-        return Err(RestoreReason::OutOfOrder { before: b, after: a });
+    let out_of_order = || more_out_of_order(before.out_of_order_per_s, after.out_of_order_per_s);
+    if let Some(why) = more_drops(drops.0, drops.1).or_else(out_of_order) {
+        return Err(why);
     }
     if let Some((m, Crowded::Programs { .. })) = proposal.moves.interrupt().map(|m| (m, m.why)) {
         return judge_beside_programs(proposal, m, before, after);
@@ -235,6 +234,21 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
     } else {
         Err(RestoreReason::TooLittle { predicted, measured })
     }
+}
+
+/// Whether more packets per second are dropped than before.
+pub(crate) fn more_drops(before: Option<f64>, after: Option<f64>) -> Option<RestoreReason> {
+    let (before, after) = (before?, after?);
+    // Three standard errors of a count over the samples.
+    let most = before * DROPS_VARY + 3.0 * (before.max(1.0) / SAMPLES as f64).sqrt();
+    (after > most).then_some(RestoreReason::Drops { before, after })
+}
+
+/// Whether twice as many segments per second arrive out of order as before.
+pub(crate) fn more_out_of_order(before: Option<f64>, after: Option<f64>) -> Option<RestoreReason> {
+    let (before, after) = (before?, after?);
+    (after >= before * OUT_OF_ORDER && after > OUT_OF_ORDER_IGNORED)
+        .then_some(RestoreReason::OutOfOrder { before, after })
 }
 
 /// A program takes whatever time is left, so the old CPU is as busy as before. What counts is how busy the CPU is that now serves the

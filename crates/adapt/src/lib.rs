@@ -13,6 +13,7 @@
 //! counts and writes. It reads the table again before each write, and lets one interface at a time make a step
 //! ([`limits::OneAtATime`]). Unknown values are never taken for zero. An interrupt moves only if no table entry can ([`interrupts`]), and an RPS mask changes only if
 //! no interrupt can move ([`rps`]).
+//! The groups of queues of an interface follow the traffic separately ([`groups`]): a sample shows it, not the load of one second.
 //! The crate does not name flows or change anything that interrupts traffic.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -20,6 +21,7 @@
 mod action;
 mod adapter;
 pub mod buckets;
+pub mod groups;
 pub mod interrupts;
 pub mod judge;
 pub mod limits;

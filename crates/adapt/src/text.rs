@@ -142,6 +142,9 @@ impl Display for RestoreReason {
             Self::OutOfOrder { before, after } => {
                 write!(f, "{after:.0} segments per second arrive out of order, {before:.0} before the step")
             }
+            Self::AsManyInterrupts { before, after } => {
+                write!(f, "{after:.2} interrupts per packet of the bulk queues, {before:.2} before the step")
+            }
             Self::NotMeasured => f.write_str("the loads after the step are unknown"),
         }
     }

@@ -1,0 +1,128 @@
+use super::*;
+
+const fn s(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+fn choice(latency_queues: u32, policy: GroupPolicy) -> GroupChoice {
+    GroupChoice { latency_queues, policy }
+}
+
+fn by(latency_queues: u32, busy_percent: u32) -> Suggested {
+    Suggested { latency_queues: Some(latency_queues), busy_percent: Some(busy_percent) }
+}
+
+fn two_of_eight() -> Groups {
+    Groups::new(choice(2, GroupPolicy::Bulk))
+}
+
+#[test]
+fn one_sample_changes_nothing() {
+    let mut g = two_of_eight();
+    assert_eq!(g.step(s(30), by(5, 80)), None);
+    assert_eq!(g.step(s(60), by(2, 10)), None, "the traffic is as before");
+    assert_eq!(g.step(s(90), by(5, 10)), None);
+    let to = choice(4, GroupPolicy::Bulk);
+    assert_eq!(g.step(s(120), by(4, 10)), Some(GroupChange { from: choice(2, GroupPolicy::Bulk), to }), "the nearer");
+}
+
+#[test]
+fn a_sample_that_tells_nothing_changes_nothing() {
+    let mut g = two_of_eight();
+    for n in 1..10 {
+        assert_eq!(g.step(s(30 * n), Suggested::default()), None);
+    }
+    assert_eq!(g.step(s(330), Suggested { busy_percent: Some(90), ..Suggested::default() }), None);
+    let change = g.step(s(360), Suggested { busy_percent: Some(90), ..Suggested::default() }).unwrap();
+    assert_eq!(change.to, choice(2, GroupPolicy::Cpu), "the sizes stay");
+}
+
+#[test]
+fn sizes_on_both_sides_change_nothing() {
+    let mut g = Groups::new(choice(4, GroupPolicy::Bulk));
+    for n in 1..20 {
+        assert_eq!(g.step(s(30 * n), by(if n % 2 == 0 { 3 } else { 6 }, 10)), None);
+    }
+}
+
+/// Policy cpu lowers the load of a host at 55 % to 45 %: that must not switch it off again.
+#[test]
+fn the_effect_of_a_policy_does_not_end_it() {
+    let mut g = two_of_eight();
+    let (mut changes, mut now) = (0, 0);
+    while now < 24 * 3600 {
+        now += 30;
+        let busy = if g.present().policy == GroupPolicy::Cpu { 45 } else { 55 };
+        if let Some(change) = g.step(s(now), by(2, busy)) {
+            g.written(s(now), change);
+            changes += 1;
+        }
+    }
+    assert_eq!((changes, g.present().policy), (1, GroupPolicy::Cpu));
+}
+
+/// A load that changes between 10 and 90 % every five minutes for a day.
+#[test]
+fn to_and_fro_waits_longer_each_time() {
+    let mut g = two_of_eight();
+    let mut changes: Vec<u64> = Vec::new();
+    for n in 1..=2880 {
+        let now = 30 * n;
+        let busy = if (now / 300) % 2 == 0 { 90 } else { 10 };
+        if let Some(change) = g.step(s(now), by(2, busy)) {
+            g.written(s(now), change);
+            changes.push(now);
+        }
+    }
+    let first_hour = changes.iter().filter(|t| **t <= 3600).count();
+    assert!((2..=6).contains(&first_hour), "{changes:?}");
+    assert!(changes.len() <= 30, "{} changes: {changes:?}", changes.len());
+    assert!(changes.windows(2).skip(6).all(|w| w[1] - w[0] >= 1800), "{changes:?}");
+}
+
+#[test]
+fn a_restored_change_waits() {
+    let mut g = two_of_eight();
+    g.step(s(30), by(5, 10));
+    let change = g.step(s(60), by(5, 10)).unwrap();
+    g.written(s(60), change);
+    assert!(g.has_changed());
+    g.restored(s(66), change);
+    assert!(!g.has_changed());
+    assert_eq!(g.waits_until(s(70)), Some(s(66 + 240)));
+    assert_eq!((g.step(s(90), by(5, 10)), g.step(s(120), by(5, 10))), (None, None));
+    assert_eq!(g.step(s(330), by(5, 10)), Some(change));
+    g.written(s(330), change);
+    g.begin_again();
+    assert!(!g.has_changed(), "the driver was loaded again");
+}
+
+#[test]
+fn a_change_is_judged_by_what_it_is_for() {
+    let change = |a, b| GroupChange { from: choice(2, a), to: choice(2, b) };
+    let of = |drops: f64, interrupts: f64| Counted {
+        drops_per_s: Some(drops),
+        out_of_order_per_s: Some(10.0),
+        interrupts_per_packet: Some(interrupts),
+    };
+    let to_cpu = change(GroupPolicy::Bulk, GroupPolicy::Cpu);
+    assert_eq!(judge(to_cpu, &of(0.0, 0.5), &of(0.0, 0.25)), Ok(()));
+    let same = judge(to_cpu, &of(0.0, 0.5), &of(0.0, 0.48));
+    assert_eq!(same, Err(RestoreReason::AsManyInterrupts { before: 0.5, after: 0.48 }));
+    assert!(matches!(judge(to_cpu, &of(0.0, 0.5), &of(500.0, 0.2)), Err(RestoreReason::Drops { .. })));
+    let to_bulk = change(GroupPolicy::Cpu, GroupPolicy::Bulk);
+    assert_eq!(judge(to_bulk, &of(0.0, 0.2), &of(0.0, 0.5)), Ok(()), "more interrupts are what it is for");
+    let reordered = Counted { out_of_order_per_s: Some(900.0), ..of(0.0, 0.5) };
+    assert!(matches!(judge(to_bulk, &of(0.0, 0.2), &reordered), Err(RestoreReason::OutOfOrder { .. })));
+    assert_eq!(judge(to_cpu, &Counted::default(), &Counted::default()), Ok(()), "unknown counters show nothing bad");
+}
+
+#[test]
+fn the_state_can_be_handed_over() {
+    let mut g = two_of_eight();
+    g.step(s(30), by(5, 80));
+    let change = g.step(s(60), by(5, 80)).unwrap();
+    g.written(s(60), change);
+    let text = serde_json::to_string(&g).unwrap();
+    assert_eq!(serde_json::from_str::<Groups>(&text).unwrap(), g);
+}
