@@ -1,5 +1,5 @@
 //! Settings that the service has moved because of the load: indirection tables in which it moved entries, the CPUs of interrupts
-//! with the XPS masks that follow them, and RPS masks. The value from before the first move is the *base*: it is restored when the service no longer follows the load.
+//! with the XPS masks that follow them, RPS masks, and settings of groups of queues. The value from before the first move is the *base*: it is restored when the service no longer follows the load.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,10 +71,17 @@ pub(crate) fn of(kept: &[CommittedTx]) -> Vec<BalancedSetting> {
     out
 }
 
-fn may_be_moved(address: &Address) -> bool {
+/// Whether the service may write this setting because of the load: those of single moves, and those of groups of queues.
+pub fn may_be_moved(address: &Address) -> bool {
     matches!(
         address,
-        Address::RssTable { .. } | Address::IrqCpus { .. } | Address::RpsCpus { .. } | Address::XpsCpus { .. }
+        Address::RssTable { .. }
+            | Address::IrqCpus { .. }
+            | Address::RpsCpus { .. }
+            | Address::XpsCpus { .. }
+            | Address::QueueCoalesce { .. }
+            | Address::RssContext { .. }
+            | Address::Napi { .. }
     )
 }
 

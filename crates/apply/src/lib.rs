@@ -82,7 +82,7 @@ mod watch;
 mod write_setting;
 
 pub use adopt::{adopt, adoptable};
-pub use balance::{BalancedSetting, balance_step, restore_balanced};
+pub use balance::{BalancedSetting, balance_step, may_be_moved, restore_balanced};
 pub use drift_log::{Happened, happened, note_seen};
 pub use error::{ChangedSetting, Error, Refusal};
 pub use event::{Event, Phase};

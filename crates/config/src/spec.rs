@@ -170,7 +170,7 @@ pub static HOST: Spec = Spec {
         key(
             "act_on_load",
             ValueKind::List(&ValueKind::Text),
-            "on these interfaces the service changes the RSS table, and moves interrupts, when the load is uneven; default: it only reports",
+            "on these interfaces the service changes the RSS table, moves interrupts and changes groups of queues as the load requires; default: it only reports",
         ),
         key("strict", ValueKind::Bool, "fail if the device or kernel does not support a setting"),
         key(

@@ -10,7 +10,7 @@
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
 //! the loop (`run`), what it knows (`service`), one look (`look`), what is read before it (`prepare`), the cheap comparison
 //! (`unchanged`), what was requested (`requests`), what may follow the load because of it (`permitted`), where programs of groups
-//! listen (`programs`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
+//! listen (`programs`), groups that follow the traffic (`groups`, `group_plan`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -22,6 +22,8 @@ mod control;
 mod event;
 pub mod evidence;
 mod follow;
+mod group_plan;
+mod groups;
 #[cfg(test)]
 mod interrupt_tests;
 pub mod keep;
@@ -56,7 +58,7 @@ mod tests;
 
 pub use control::{Answer, Ask, ask};
 pub use event::Event;
-pub use follow::{EntryMove, Finding, InterruptMoved, LoadFinding, MaskChanged};
+pub use follow::{EntryMove, Finding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
 pub use run::run;
 pub use service::Setup;
 pub use state::{Action, ActionEnding, Cause, Notifications, ServiceState, Totals};

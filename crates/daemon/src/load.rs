@@ -9,19 +9,39 @@ use ringwise_adapt::Adapter;
 use ringwise_apply::{BalancedSetting, Error, Refusal, Request, restore_balanced};
 use ringwise_knob::Address;
 use ringwise_model::words::with_causes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::act::{WHO, action};
 use crate::compared::Compared;
 use crate::event::Event;
 use crate::evidence::Heard;
-use crate::follow::{Finding, LoadFinding, News, Rules};
+use crate::follow::{Finding, Follow, LoadFinding, News, Rules};
+use crate::groups::LeftGroups;
 use crate::service::Service;
 use crate::state::{ActionEnding, Cause};
+
+/// What a service leaves to the next one.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Left {
+    adapters: BTreeMap<String, Adapter>,
+    groups: BTreeMap<String, LeftGroups>,
+}
+
+impl Left {
+    /// `None`: it cannot be read. A version without groups left the adapters alone.
+    fn read(state: Value) -> Option<Self> {
+        match state.get("adapters").is_some() && state.get("groups").is_some() {
+            true => serde_json::from_value(state).ok(),
+            false => Some(Self { adapters: serde_json::from_value(state).ok()?, ..Self::default() }),
+        }
+    }
+}
 
 impl Service<'_> {
     /// Reads the load of the last second, reports what is new about it, and writes tables and interrupts.
     pub(crate) fn follow_load(&mut self) {
-        if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
+        if !self.moved().is_empty() {
             if !self.state.paused && !self.knows_all_journals() {
                 // A transaction of a person since the last move is no change outside ringwise.
                 self.look(false);
@@ -41,6 +61,21 @@ impl Service<'_> {
         };
         self.follow = Some(follow);
         self.act_on_news(news);
+    }
+
+    /// What was moved because of the load, by interface.
+    pub(crate) fn moved(&self) -> BTreeMap<String, BTreeSet<Address>> {
+        let mut all = self.follow.as_ref().map(Follow::moved).unwrap_or_default();
+        for (dev, addresses) in self.groups.moved() {
+            all.entry(dev.clone()).or_default().extend(addresses.iter().cloned());
+        }
+        all
+    }
+
+    /// What is in effect on this interface is the base of further moves.
+    fn begin_again(&mut self, dev: &str) {
+        self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
+        self.groups.begin_again(dev);
     }
 
     /// Reports findings, and writes tables and interrupts.
@@ -98,6 +133,9 @@ impl Service<'_> {
             Finding::WouldChangeMask { .. } => self.state.totals.better_masks += 1,
             Finding::ChangedMask { .. } => self.state.totals.changed_masks += 1,
             Finding::MaskTakenBack { .. } => self.state.totals.masks_taken_back += 1,
+            Finding::WouldRegroup { .. } => self.state.totals.better_groups += 1,
+            Finding::Regrouped { .. } => self.state.totals.changed_groups += 1,
+            Finding::GroupsTakenBack { .. } => self.state.totals.groups_taken_back += 1,
             _ => {}
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
@@ -142,10 +180,10 @@ impl Service<'_> {
                 }
             };
         let left = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref());
-        let states: Option<BTreeMap<String, Adapter>> = left.and_then(|state| serde_json::from_value(state).ok());
-        match (states.filter(|_| guarded), &mut self.follow) {
-            (Some(states), Some(follow)) => {
-                follow.take_over(self.host, states);
+        match (left.and_then(Left::read).filter(|_| guarded), &mut self.follow) {
+            (Some(left), Some(follow)) => {
+                follow.take_over(self.host, left.adapters);
+                self.groups.take_over(left.groups);
                 self.balanced = tables;
             }
             _ => devices(&tables).iter().for_each(|dev| self.restore_moves(dev)),
@@ -157,7 +195,7 @@ impl Service<'_> {
     pub(crate) fn end_moves(&mut self, seen: &Compared) -> bool {
         let mut written = false;
         self.balanced.clone_from(&seen.balanced);
-        let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
+        let moved = self.moved();
         let resting = self.pauses.names();
         for dev in devices(&seen.balanced).into_iter().filter(|dev| !resting.contains(dev)) {
             let own: Vec<&BalancedSetting> = seen.balanced.iter().filter(|t| t.dev == dev).collect();
@@ -180,7 +218,7 @@ impl Service<'_> {
         let replaced = |all: &BTreeSet<Address>| all.iter().any(|a| !seen.balanced.iter().any(|t| t.address == *a));
         for dev in moved.iter().filter(|(_, all)| replaced(all)).map(|(dev, _)| dev) {
             self.hear_interruption(seen, dev);
-            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
+            self.begin_again(dev);
         }
         written
     }
@@ -195,7 +233,7 @@ impl Service<'_> {
         heard
     }
 
-    fn restore_moves(&mut self, dev: &str) {
+    pub(crate) fn restore_moves(&mut self, dev: &str) {
         let result = restore_balanced(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
         let result = match result {
             Ok(None) => return,
@@ -206,7 +244,7 @@ impl Service<'_> {
         };
         let action = action(self.host.unix_time(), Cause::LoadRestored, vec![dev.into()], &result);
         if action.ending == ActionEnding::Kept {
-            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
+            self.begin_again(dev);
             self.balanced.retain(|t| t.dev != dev);
         } else {
             self.failed(&action);
@@ -218,7 +256,7 @@ impl Service<'_> {
     /// At the end: the next service may continue; otherwise the guard restores what was moved.
     pub(crate) fn leave_tables(&mut self) {
         let tables = self.compare().map(|seen| seen.map(|s| s.balanced).unwrap_or_default());
-        let state = self.follow.as_ref().and_then(|f| serde_json::to_value(f.states()).ok());
+        let state = self.left();
         let left = match (&tables, state) {
             (Ok(tables), Some(state)) if !tables.is_empty() => {
                 let done = ringwise_apply::hand_over(&self.setup.store, self.host.as_ref(), state);
@@ -239,6 +277,12 @@ impl Service<'_> {
             let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // it exists only after a hand-over
             devices(&tables.unwrap_or_default()).iter().for_each(|dev| self.restore_moves(dev));
         }
+    }
+
+    /// For the next service.
+    pub(crate) fn left(&self) -> Option<Value> {
+        let adapters = self.follow.as_ref()?.states().into_iter().map(|(dev, a)| (dev.clone(), a.clone())).collect();
+        serde_json::to_value(Left { adapters, groups: self.groups.left() }).ok()
     }
 
     pub(crate) fn note_once(&mut self, text: String) {

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use ringwise_apply::Journals;
 use ringwise_observe::{Layout, Rates};
 
-use crate::follow::{Follow, News, Rules};
+use crate::follow::{News, Rules};
 use crate::service::Service;
 use crate::service_tests::Rig;
 
@@ -44,14 +44,13 @@ pub(crate) fn hands_over<T: Clone + Debug + PartialEq>(
         move_it(service);
         moved = value(rig);
         assert_ne!(moved, first);
-        let state = serde_json::to_value(service.follow.as_ref().unwrap().states()).unwrap();
+        let state = service.left().unwrap();
         ringwise_apply::hand_over(&rig.setup.store, rig.host.as_ref(), state).unwrap();
     });
     rig.serve(|service| {
         assert_eq!(value(rig), moved);
-        let all: Vec<_> = service.follow.as_ref().map(Follow::moved).into_iter().flatten().collect();
-        let names: Vec<&str> = all.iter().map(|(dev, _)| dev.as_ref()).collect();
-        assert_eq!((names, all[0].1.len()), (vec![dev], 1), "it knows what its predecessor moved");
+        let all = service.moved();
+        assert!(all.keys().eq([dev]) && !all[dev].is_empty(), "it knows what its predecessor moved: {all:?}");
     });
     // The next one finds nothing that was left to it: its predecessor was killed.
     rig.serve(|_| {

@@ -22,11 +22,19 @@ use crate::state::{ActionEnding, Cause};
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// A setting that follows the load: its value now, as it shall be, and from before the first move.
-struct Change {
-    address: Address,
-    from: Setting,
-    to: Setting,
-    base: Setting,
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub address: Address,
+    pub from: Setting,
+    pub to: Setting,
+    pub base: Setting,
+}
+
+impl Change {
+    /// The change that restores the value from before this one.
+    pub(crate) fn back(&self) -> Self {
+        Self { from: self.to.clone(), to: self.from.clone(), ..self.clone() }
+    }
 }
 
 impl Service<'_> {
@@ -60,10 +68,7 @@ impl Service<'_> {
     /// Errors: nothing can be written.
     fn changes(&self, write: &LoadWrite) -> Result<Vec<Change>, Settled> {
         let dev = || write.dev.clone();
-        let base_of = |address: &Address, from: &Setting| {
-            let earlier = self.balanced.iter().find(|t| t.address == *address && t.moved == *from);
-            earlier.map(|t| t.base.clone())
-        };
+        let base_of = |address: &Address, from: &Setting| self.base_of(address, from);
         match &write.change {
             LoadChange::Table { from, to } => {
                 let table = |queues: &[u32]| Setting::RssTable { dev: dev(), table: queues.to_vec() };
@@ -107,6 +112,12 @@ impl Service<'_> {
                 Ok(out)
             }
         }
+    }
+
+    /// The base of a setting that was moved before. `None`: its present value is the base.
+    pub(crate) fn base_of(&self, address: &Address, from: &Setting) -> Option<Setting> {
+        let earlier = self.balanced.iter().find(|t| t.address == *address && is_part_of(&t.moved, from));
+        earlier.map(|t| t.base.clone())
     }
 
     /// XPS masks that follow the interrupt: as the plan would lay them out, if they are so for the present CPUs. `None`: they stay.
@@ -161,10 +172,16 @@ impl Service<'_> {
             }
             _ => reason.clone(),
         };
+        let steps = changes.into_iter().map(|c| (of(&c), c)).map(|(reason, c)| (c, reason)).collect();
+        self.write_changes(&write.dev, cause, steps)
+    }
+
+    /// Writes these settings of an interface in one transaction, each for its reason.
+    pub(crate) fn write_changes(&mut self, dev: &str, cause: Cause, steps: Vec<(Change, Reason)>) -> Settled {
         let request = Request {
-            title: Title::Balance { dev: write.dev.clone() },
-            base: changes.iter().map(|c| c.base.clone()).collect(),
-            steps: changes.iter().map(|c| balance_step(c.to.clone(), c.from.clone(), of(c))).collect(),
+            title: Title::Balance { dev: dev.into() },
+            base: steps.iter().map(|(c, _)| c.base.clone()).collect(),
+            steps: steps.iter().map(|(c, why)| balance_step(c.to.clone(), c.from.clone(), why.clone())).collect(),
             ..by_service()
         };
         let result = self.run(&request, &self.policy());
@@ -174,13 +191,13 @@ impl Service<'_> {
             Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return Settled::NotWritten,
             _ => {}
         }
-        let action = action(self.host.unix_time(), cause, vec![write.dev.clone()], &result);
+        let action = action(self.host.unix_time(), cause, vec![dev.into()], &result);
         let settled = match action.ending {
             ActionEnding::Kept => {
                 let first = action.transaction.unwrap_or_default();
-                for Change { address, to, base, .. } in changes {
+                for (Change { address, to, base, .. }, _) in steps {
                     self.balanced.retain(|t| t.address != address);
-                    self.balanced.push(BalancedSetting { dev: write.dev.clone(), address, base, moved: to, first });
+                    self.balanced.push(BalancedSetting { dev: dev.into(), address, base, moved: to, first });
                 }
                 Settled::Written
             }
@@ -193,6 +210,16 @@ impl Service<'_> {
         };
         self.remember(action);
         settled
+    }
+}
+
+/// Whether all of the setting is in the other one: a plan names only some of the parameters that a device reports.
+pub(crate) fn is_part_of(setting: &Setting, other: &Setting) -> bool {
+    match (setting, other) {
+        (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: all, .. }) => {
+            params.iter().all(|(name, value)| all.get(name) == Some(value))
+        }
+        _ => setting == other,
     }
 }
 

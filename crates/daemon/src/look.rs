@@ -49,6 +49,9 @@ impl Service<'_> {
         if let Some(follow) = &mut self.follow {
             follow.changed(full);
         }
+        if full {
+            self.groups.changed();
+        }
         let before = self.to_read.take();
         let next = if self.state.paused { Ok(Next::Done) } else { self.decide(full, prepared) };
         // What was read before the host was read is a basis only if the same has to be read again.

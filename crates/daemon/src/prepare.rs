@@ -23,7 +23,7 @@ impl Service<'_> {
         }
         // While tables have moved entries, only a look may read the journals: it distinguishes a user's transaction from a change
         // outside ringwise (`follow_load`).
-        if self.follow.as_ref().is_some_and(|f| !f.moved().is_empty()) {
+        if !self.moved().is_empty() {
             return None;
         }
         let seen = self.compare().ok()??;

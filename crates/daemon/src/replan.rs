@@ -8,6 +8,7 @@ use ringwise_discover::Options;
 use ringwise_intent::{Part, Planning, PlanningHost, Standing, Take, Wanted};
 use ringwise_knob::{IfRefused, ManualChange, Origin, Setting, Step};
 use ringwise_model::{Intent, Nic, Snapshot};
+use ringwise_plan::Plan;
 use ringwise_sys::Host;
 
 /// What a new plan needs besides the host.
@@ -79,6 +80,19 @@ pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Repla
     Ok(out)
 }
 
+/// Plans the part that decides an interface, with its intent adjusted and manual changes kept. `None`: nothing was requested for it, or it
+/// has no link.
+pub(crate) fn plan_adjusted(dev: &str, basis: &Basis, adjust: &dyn Fn(&mut Intent)) -> Result<Option<Plan>, String> {
+    let options = Options { follow: basis.wanted.map(Wanted::named).unwrap_or_default(), ..Options::all() };
+    let s = ringwise_discover::snapshot(basis.host, &options).map_err(|e| e.to_string())?;
+    let standing = standing(&s, basis);
+    let parts = standing.parts(&s);
+    let Some(p) = part(&parts.list, dev, configured(&s, basis).as_ref()) else { return Ok(None) };
+    let mut intent = intent(p, &s, basis)?;
+    adjust(&mut intent);
+    plan_intent(intent, &BTreeSet::from([dev.to_string()]), &s, &standing, &options, basis)
+}
+
 fn plan_part(
     p: &Part,
     own: &BTreeSet<String>,
@@ -90,12 +104,31 @@ fn plan_part(
     let anew = own.iter().any(|d| basis.anew.contains(d));
     let mut intent = intent(p, s, basis)?;
     intent.allow_disruption = anew && p.allowed_disruption;
+    let Some(plan) = plan_intent(intent, own, s, standing, options, basis)? else { return Ok(Replanned::default()) };
+    let of = |s: &Setting| s.dev().is_some_and(|d| own.contains(d));
+    let allowed = |s: &Step| !s.interrupts_traffic || s.setting.dev().is_some_and(|d| basis.anew.contains(d));
+    let mut steps: Vec<Step> = plan.steps.iter().filter(|s| of(&s.setting) && allowed(s)).cloned().collect();
+    // A setting that is refused now must not undo the rest.
+    steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
+    let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();
+    Ok(Replanned { steps, already, why_not: Vec::new() })
+}
+
+/// `own`: the interfaces whose steps are used. `None`: none of the interfaces has a link.
+fn plan_intent(
+    mut intent: Intent,
+    own: &BTreeSet<String>,
+    s: &Snapshot,
+    standing: &Standing,
+    options: &Options,
+    basis: &Basis,
+) -> Result<Option<Plan>, String> {
     if !intent.devs.is_empty() {
         // One that is gone, or has no link, must not keep the others from their plan.
         let has_interrupts = |n: &Nic| n.link_is_up() || n.queue_vectors().next().is_some();
         intent.devs.retain(|d| s.tunable().any(|n| n.name() == d && has_interrupts(n)));
         if intent.devs.is_empty() {
-            return Ok(Replanned::default());
+            return Ok(None);
         }
     }
     let adopted = standing.hands.iter().filter(|h| h.origin == Origin::Adopted);
@@ -108,14 +141,7 @@ fn plan_part(
         late: own.clone(),
     };
     let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
-    let plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
-    let of = |s: &Setting| s.dev().is_some_and(|d| own.contains(d));
-    let allowed = |s: &Step| !s.interrupts_traffic || s.setting.dev().is_some_and(|d| basis.anew.contains(d));
-    let mut steps: Vec<Step> = plan.steps.iter().filter(|s| of(&s.setting) && allowed(s)).cloned().collect();
-    // A setting that is refused now must not undo the rest.
-    steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
-    let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();
-    Ok(Replanned { steps, already, why_not: Vec::new() })
+    planning.plan(Take::Keep).map(Some).map_err(|e| e.to_string())
 }
 
 /// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.

@@ -1,9 +1,12 @@
 //! What was requested for each interface, as a look finds it: it decides what may follow the load, and which programs are watched.
 
+use std::collections::BTreeMap;
+
 use ringwise_intent::Part;
 use ringwise_model::{Intent, Nic};
 
 use crate::compared::Compared;
+use crate::groups::mixed;
 use crate::replan::{configured, part, standing};
 use crate::service::Service;
 
@@ -41,9 +44,14 @@ impl Service<'_> {
         };
         let named_flows = self.named_flows_of(&requests);
         let may_follow = self.follow.is_some().then(|| self.may_follow(&requests, seen));
+        let mixed = match self.follow {
+            Some(_) => mixed(&requests, seen.now.tunable().map(Nic::name)),
+            None => BTreeMap::new(),
+        };
         if let Some((permitted, machine)) = may_follow {
             (self.permitted, self.machine) = (permitted, machine);
         }
+        self.groups.request(mixed);
         self.named_flows = named_flows;
     }
 }

@@ -99,6 +99,14 @@ impl Service<'_> {
                 Some(next) => wait.min(next),
                 None => wait,
             };
+            let wait = match self.groups.wait(now) {
+                Some(Duration::ZERO) => {
+                    self.follow_groups();
+                    continue;
+                }
+                Some(next) => wait.min(next),
+                None => wait,
+            };
             // A signal between the check above and the wait is seen after the wait, which is at most 10 s.
             let wait = self.manager.watchdog.map_or(wait, |w| wait.min(w / 2));
             let mut fds: Vec<BorrowedFd> = monitor.descriptors();
@@ -161,8 +169,7 @@ impl Service<'_> {
             Ask::Resume { interface: None } => {
                 self.state.paused = false;
                 self.pauses.resume_all();
-                let moved = self.follow.as_ref().map(|f| f.moved()).unwrap_or_default();
-                moved.keys().for_each(|dev| self.follow_again(dev));
+                self.moved().keys().for_each(|dev| self.follow_again(dev));
             }
             Ask::Resume { interface: Some(dev) } => {
                 self.pauses.resume(dev);

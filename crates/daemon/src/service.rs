@@ -18,6 +18,7 @@ use crate::compared::{LoadLayout, NamedFlow, PermittedCpus, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
+use crate::groups::FollowedGroups;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
@@ -98,6 +99,8 @@ pub(crate) struct Service<'a> {
     pub lived_at: Option<Duration>,
     /// Follows the load. `None`: it was switched off.
     pub follow: Option<Follow>,
+    /// Groups of queues that follow the traffic.
+    pub groups: FollowedGroups,
     /// The guard of tables and interrupts. `None`: none was written yet.
     pub table_guard: Option<Box<dyn Armed>>,
     /// Interfaces for which a person's last transaction is a rollback: nothing is written to them.
@@ -180,6 +183,7 @@ impl<'a> Service<'a> {
             unrecorded: false,
             lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             follow: setup.follow.then(Follow::default),
+            groups: FollowedGroups::default(),
             table_guard: None,
             rolled_back: BTreeSet::new(),
             restored: false,

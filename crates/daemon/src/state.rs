@@ -178,6 +178,15 @@ pub struct Totals {
     /// Changes of RPS masks that were taken back.
     #[serde(default)]
     pub masks_taken_back: u64,
+    /// Groups of queues that would have suited the traffic better.
+    #[serde(default)]
+    pub better_groups: u64,
+    /// Groups of queues that were changed because of the traffic.
+    #[serde(default)]
+    pub changed_groups: u64,
+    /// Changes of groups that were taken back.
+    #[serde(default)]
+    pub groups_taken_back: u64,
     /// How often notifications were lost.
     pub overflows: u64,
     /// Notifications that can matter, by source.

@@ -92,6 +92,12 @@ pub struct Service {
     pub changed_masks: u64,
     /// Changes of RPS masks that it has taken back.
     pub masks_taken_back: u64,
+    /// Groups of queues that would have suited the traffic better.
+    pub better_groups: u64,
+    /// Groups of queues that were changed because of the traffic.
+    pub changed_groups: u64,
+    /// Changes of groups of queues that it has taken back.
+    pub groups_taken_back: u64,
     /// Its last transaction, seconds since 1970. `None`: there was none.
     pub last_unix: Option<u64>,
 }
@@ -153,6 +159,9 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     page.add(&t::SERVICE_BETTER_MASKS, &[], Value::Int(s.better_masks));
     page.add(&t::SERVICE_CHANGED_MASKS, &[], Value::Int(s.changed_masks));
     page.add(&t::SERVICE_MASKS_TAKEN_BACK, &[], Value::Int(s.masks_taken_back));
+    page.add(&t::SERVICE_BETTER_GROUPS, &[], Value::Int(s.better_groups));
+    page.add(&t::SERVICE_CHANGED_GROUPS, &[], Value::Int(s.changed_groups));
+    page.add(&t::SERVICE_GROUPS_TAKEN_BACK, &[], Value::Int(s.groups_taken_back));
     if let Some(at) = s.last_unix {
         page.add(&t::SERVICE_ACTION, &[], Value::Int(at));
     }

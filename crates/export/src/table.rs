@@ -118,6 +118,12 @@ families! {
         "RPS masks that the service has changed because of the load since it was started.";
     SERVICE_MASKS_TAKEN_BACK = "ringwise_service_rps_mask_changes_taken_back_total" Counter "" []
         "Changes of RPS masks that the service has taken back since it was started, because they did not help as predicted.";
+    SERVICE_BETTER_GROUPS = "ringwise_service_better_groups_total" Counter "" []
+        "Other sizes or policies of groups of queues that would have suited the traffic, found by the service since it was started, where it does not change the groups itself.";
+    SERVICE_CHANGED_GROUPS = "ringwise_service_changed_groups_total" Counter "" []
+        "Changes of the sizes or policies of groups of queues that the service has made because of the traffic since it was started.";
+    SERVICE_GROUPS_TAKEN_BACK = "ringwise_service_group_changes_taken_back_total" Counter "" []
+        "Changes of groups of queues that the service has taken back since it was started, because they did harm or did not help.";
     SERVICE_ACTION = "ringwise_service_last_action_timestamp_seconds" Gauge "seconds" []
         "Unix time of the last transaction of the service, refused ones included. Absent if there was none in this boot.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]

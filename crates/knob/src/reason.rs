@@ -436,6 +436,13 @@ pub enum Reason {
         /// The new CPU of the interrupt.
         cpu: u32,
     },
+    /// The groups of queues follow the traffic.
+    GroupsFollowTraffic {
+        /// Queues of the latency group from now on.
+        latency_queues: u32,
+        /// Policy of the bulk group from now on.
+        policy: String,
+    },
     /// The last move because of the load did not help as predicted.
     MoveTakenBack,
     /// The service no longer follows the load of the interface, so it restores the value from before.

@@ -262,6 +262,9 @@ pub struct Intent {
     /// Queues of the latency group (`mixed`). `None`: a third.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_queues: Option<u32>,
+    /// Policy of the bulk group that goal `mixed` makes. `None`: `bulk`, or the one that a sample suggests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bulk_policy: Option<String>,
     /// Goals of single interfaces, where they differ from `goal`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dev_goals: BTreeMap<String, Goal>,

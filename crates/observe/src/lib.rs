@@ -24,6 +24,7 @@ mod sampler;
 mod sampling;
 mod shared_reader;
 mod stalls;
+mod traffic;
 mod unhashed;
 mod worker;
 
@@ -41,6 +42,7 @@ pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
 pub use sampling::sampling_divisor;
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};
+pub use traffic::traffic;
 pub use unhashed::{
     ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
 };

@@ -329,6 +329,9 @@ fn numbers(s: &ServiceState) -> Service {
         better_masks: s.totals.better_masks,
         changed_masks: s.totals.changed_masks,
         masks_taken_back: s.totals.masks_taken_back,
+        better_groups: s.totals.better_groups,
+        changed_groups: s.totals.changed_groups,
+        groups_taken_back: s.totals.groups_taken_back,
         last_unix: s.actions.last().map(|a| a.unix_time),
     }
 }

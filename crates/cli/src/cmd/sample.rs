@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use ringwise_model::{
-    Dir, Goal, Intent, NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, Snapshot, TrafficSample,
-};
-use ringwise_observe::{Counters, CpuRates, Layout, LinkRates, Rates, Sampler};
+use ringwise_model::{Goal, Intent, NotSampled, Sample, Snapshot};
+use ringwise_observe::{Counters, Layout, Rates, Sampler, traffic};
 use ringwise_sys::Host;
 
 use super::capture::SAMPLES;
@@ -26,7 +24,7 @@ pub(super) fn take(source: &Source, s: &Snapshot, requested: &Intent, time: Dura
         (false, false) => live(host, &Layout::of(s, &devs), time, common).ok_or(NotSampled::NoTimePassed),
     };
     match rates {
-        Ok(rates) => Sample::Taken(of(&rates, &devs)),
+        Ok(rates) => Sample::Taken(traffic(&rates, &devs)),
         Err(why) => Sample::NotTaken(why),
     }
 }
@@ -52,37 +50,6 @@ pub(super) fn recorded(host: &dyn Host) -> Option<Rates> {
     let layout = Layout::from_line(lines.next()?)?;
     let (first, second) = (Counters::from_line(lines.next()?)?, Counters::from_line(lines.next()?)?);
     Rates::between(&layout, &first, &second)
-}
-
-fn of(rates: &Rates, devs: &[String]) -> TrafficSample {
-    let permille = |percent: f64| (percent * 10.0).round().max(0.0) as u32;
-    let cpu = |(cpu, c): (&ringwise_model::CpuId, &CpuRates)| SampledCpu {
-        cpu: *cpu,
-        busy_permille: c.idle_percent.map(|idle| permille(100.0 - idle)),
-        interrupt_permille: c.irq_percent.zip(c.softirq_percent).map(|(irq, softirq)| permille(irq + softirq)),
-    };
-    TrafficSample {
-        duration_ms: (rates.seconds * 1000.0).round() as u64,
-        cpus: rates.cpus.iter().map(cpu).collect(),
-        interfaces: devs.iter().filter_map(|d| Some(interface(d, rates.links.get(d)?))).collect(),
-    }
-}
-
-fn interface(dev: &str, l: &LinkRates) -> SampledInterface {
-    let both = |rx: Option<u64>, tx: Option<u64>| Some(rx?.saturating_add(tx?));
-    let queue = |q: &ringwise_observe::QueueRates| SampledQueue {
-        queue: q.queue,
-        packets: q.packets,
-        bytes: q.bytes,
-        interrupts: q.interrupts,
-        cpu: q.cpu,
-    };
-    SampledInterface {
-        dev: dev.to_string(),
-        frames: both(l.rx.packets, l.tx.packets),
-        bytes: both(l.rx.bytes, l.tx.bytes),
-        queues: l.queues.iter().filter(|q| q.dir == Dir::Rx).map(queue).collect(),
-    }
 }
 
 #[cfg(test)]

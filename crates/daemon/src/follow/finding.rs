@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use ringwise_adapt::groups::GroupChange;
 use ringwise_adapt::judge::RestoreReason;
 use ringwise_adapt::load::SuspectReason;
 use ringwise_adapt::moves::{Crowded, InterruptMove, Moves, RpsMove, TableMove};
@@ -116,6 +117,23 @@ pub enum Finding {
         /// Why.
         why: String,
     },
+    /// Other sizes of the groups of queues, or another policy, would suit the traffic.
+    WouldRegroup {
+        /// The groups.
+        groups: GroupsChanged,
+        /// Why the service does not change them although it was requested. `None`: it only reports.
+        why_not: Option<String>,
+    },
+    /// The service has changed the groups of queues.
+    Regrouped {
+        /// The groups.
+        groups: GroupsChanged,
+    },
+    /// The service has restored the groups from before its last change.
+    GroupsTakenBack {
+        /// Why.
+        why: String,
+    },
     /// The service moves nothing on this interface at present.
     Off {
         /// Why.
@@ -195,6 +213,59 @@ impl fmt::Display for MaskChanged {
             false => format!("CPUs {}", set(&self.from_cpus)),
         };
         write!(f, "the RPS mask of receive queue {} from {from} to CPUs {}", self.queue, set(&self.to_cpus))
+    }
+}
+
+/// Groups of queues that change, or would.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupsChanged {
+    /// Queues of the latency group before.
+    pub from_latency_queues: u32,
+    /// Queues of the latency group afterwards.
+    pub to_latency_queues: u32,
+    /// All receive queues of the interface.
+    pub of_queues: u32,
+    /// Policy of the bulk queues before.
+    pub from_policy: String,
+    /// Policy of the bulk queues afterwards.
+    pub to_policy: String,
+    /// Mean busy share of the CPUs of the bulk queues in the sample. `None`: unknown.
+    pub busy_percent: Option<u32>,
+}
+
+impl GroupsChanged {
+    pub(crate) fn of(change: GroupChange, of_queues: u32, busy_percent: Option<u32>) -> Self {
+        Self {
+            from_latency_queues: change.from.latency_queues,
+            to_latency_queues: change.to.latency_queues,
+            of_queues,
+            from_policy: change.from.policy.name().into(),
+            to_policy: change.to.policy.name().into(),
+            busy_percent,
+        }
+    }
+
+    /// Whether both are the same change; the load differs a little each time.
+    fn is_same(&self, other: &Self) -> bool {
+        Self { busy_percent: None, ..self.clone() } == Self { busy_percent: None, ..other.clone() }
+    }
+}
+
+impl fmt::Display for GroupsChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = self.from_latency_queues != self.to_latency_queues;
+        if sizes {
+            let Self { from_latency_queues: from, to_latency_queues: to, of_queues, .. } = self;
+            write!(f, "{to} of {of_queues} queues for latency instead of {from}")?;
+        }
+        if self.from_policy != self.to_policy {
+            let comma = if sizes { ", and " } else { "" };
+            write!(f, "{comma}policy {} for the bulk queues instead of {}", self.to_policy, self.from_policy)?;
+            if let Some(busy) = self.busy_percent {
+                write!(f, ", whose CPUs are busy for {busy} % of their time")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -376,7 +447,9 @@ impl Finding {
                 | Self::MovedInterrupt { .. }
                 | Self::InterruptTakenBack { .. }
                 | Self::ChangedMask { .. }
-                | Self::MaskTakenBack { .. },
+                | Self::MaskTakenBack { .. }
+                | Self::Regrouped { .. }
+                | Self::GroupsTakenBack { .. },
                 _,
             ) => true,
             (Self::Even, None) => false,
@@ -386,6 +459,9 @@ impl Finding {
                 interrupt != earlier
             }
             (Self::WouldChangeMask { mask, .. }, Some(Self::WouldChangeMask { mask: earlier, .. })) => mask != earlier,
+            (Self::WouldRegroup { groups, why_not }, Some(Self::WouldRegroup { groups: earlier, why_not: before })) => {
+                !groups.is_same(earlier) || why_not != before
+            }
             (Self::Elephant { entry, .. }, Some(Self::Elephant { entry: earlier, .. })) => entry != earlier,
             (now, earlier) => Some(now) != earlier,
         }
@@ -441,6 +517,17 @@ impl fmt::Display for Finding {
                 write!(f, "changed {gain}")
             }
             Self::MaskTakenBack { why } => write!(f, "restored the RPS mask from before the last change: {why}"),
+            Self::WouldRegroup { groups, why_not } => {
+                write!(f, "other groups of queues would suit the traffic: {groups}")?;
+                match why_not {
+                    Some(why) => write!(f, "; not changed: {why}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Regrouped { groups } => write!(f, "changed the groups of queues: {groups}"),
+            Self::GroupsTakenBack { why } => {
+                write!(f, "restored the groups of queues from before the last change: {why}")
+            }
             Self::Off { why } => write!(f, "nothing is moved at present: {why}"),
             Self::Elephant { entry, queue, percent } => write!(
                 f,

@@ -38,7 +38,8 @@ use facts::{Facts, facts};
 use headers::HeaderSampling;
 use sample::{Reading, followed, may_be_suspect, packets_by_cpu, sample, served};
 
-pub use finding::{EntryMove, Finding, InterruptMoved, LoadFinding, MaskChanged};
+pub use finding::{EntryMove, Finding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
+pub(crate) use sample::OUT_OF_ORDER;
 
 /// How often the load is read.
 pub(crate) const EVERY: Duration = Duration::from_secs(1);
@@ -205,6 +206,16 @@ impl Follow {
             (!all.is_empty()).then(|| (dev.clone(), all))
         };
         self.followed.iter().filter_map(of).collect()
+    }
+
+    /// Whether a change of the groups of this interface may be written: no other interface has a step under way.
+    pub(crate) fn take_turn(&mut self, dev: &str, now: Duration) -> bool {
+        self.turn.acquire(dev, now)
+    }
+
+    /// It was judged, or not written.
+    pub(crate) fn end_turn(&mut self, dev: &str) {
+        self.turn.release(dev);
     }
 
     /// What is in effect on these interfaces is a new base.

@@ -15,7 +15,7 @@ use crate::compared::LoadLayout;
 const BUSY_PERCENT: f64 = 45.0;
 
 /// Segments of the whole host that arrived out of order.
-const OUT_OF_ORDER: &str = "TcpExt:TCPOFOQueue";
+pub(crate) const OUT_OF_ORDER: &str = "TcpExt:TCPOFOQueue";
 
 /// The CPU that serves each receive queue. `None`: its interrupt may be delivered to several, or its NAPI thread may run on several, or
 /// this is unknown.

@@ -241,6 +241,10 @@ fn text(r: &Reason) -> String {
              these CPUs: {predicted_percent} %"
         ),
         R::XpsFollowsInterrupt { cpu } => format!("the interrupt of a queue moves to CPU {cpu}, and XPS follows it"),
+        R::GroupsFollowTraffic { latency_queues, policy } => format!(
+            "for the traffic at present: {} for latency, policy {policy} for the bulk queues",
+            plural(*latency_queues as usize, "queue")
+        ),
         R::MoveTakenBack => "the last change did not help as predicted".into(),
         R::BeforeUnevenLoad { transaction } => format!("as before transaction {transaction}, which followed the load"),
         R::AppliedBefore { transaction } => format!("as applied in transaction {transaction}"),

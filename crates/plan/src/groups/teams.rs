@@ -37,10 +37,10 @@ pub(crate) struct QueueGroup {
 
 /// The groups of goal `mixed`.
 pub fn implied(intent: &Intent) -> [GroupWish; 2] {
-    let of = |name: &str, queues| GroupWish {
+    let of = |name: &str, policy: &str, queues| GroupWish {
         name: name.into(),
         dev: String::new(),
-        policy: name.into(),
+        policy: policy.into(),
         queues,
         cpus: None,
         weight: None,
@@ -49,7 +49,12 @@ pub fn implied(intent: &Intent) -> [GroupWish; 2] {
         by: ConfiguredBy::Unknown,
     };
     let latency = intent.latency_queues.map_or(GroupQueues::Auto, GroupQueues::Count);
-    [of(LATENCY, latency), of(BULK, GroupQueues::Auto)]
+    [of(LATENCY, LATENCY, latency), of(BULK, bulk_policy(intent), GroupQueues::Auto)]
+}
+
+/// Name of the policy of the bulk group that the goal makes.
+fn bulk_policy(intent: &Intent) -> &str {
+    intent.bulk_policy.as_deref().unwrap_or(BULK)
 }
 
 /// The groups of the device: the configured ones; for `mixed` latency and bulk, either of which may be configured.
@@ -288,7 +293,7 @@ pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<QueueGroup> 
     let of = |g: &Group| {
         Some(QueueGroup {
             name: g.name.clone(),
-            policy: policies::find(&g.name, &intent.policies)?,
+            policy: policies::find(if g.name == BULK { bulk_policy(intent) } else { &g.name }, &intent.policies)?,
             urgent: g.name == LATENCY,
             queues: g.queues.clone(),
             cpus: None,

@@ -1,0 +1,206 @@
+//! Plans for groups that follow the traffic: those that were requested, those for a sample, and the settings that lead from one to the
+//! other.
+
+use ringwise_adapt::groups::{GroupChange, GroupChoice, GroupPolicy, Suggested};
+use ringwise_apply::may_be_moved;
+use ringwise_knob::Step;
+use ringwise_model::{CpuSet, Fact, Intent, Sample, TrafficSample};
+use ringwise_plan::{BulkPolicy, Group, Plan};
+
+use crate::load_write::{Change, is_part_of};
+use crate::replan::plan_adjusted;
+use crate::service::Service;
+
+const LATENCY: &str = "latency";
+const BULK: &str = "bulk";
+
+/// Two samples are of the same traffic if the mean sizes of their frames differ by less than this part,
+const SIZE_VARIES: f64 = 0.05;
+/// and the shares of queues and the busy times of CPUs by less than this, in thousandths.
+const SHARE_VARIES_PERMILLE: u64 = 50;
+
+/// The settings of a change, and the bulk queues afterwards.
+pub(crate) struct PlannedGroups {
+    pub changes: Vec<Change>,
+    pub bulk: Vec<u32>,
+}
+
+impl Service<'_> {
+    /// The groups as requested. `None`: nothing can be planned now, or there are no such groups.
+    pub(crate) fn requested_groups(&mut self, dev: &str) -> Result<Option<GroupChoice>, String> {
+        Ok(self.plan_groups(dev, &|_| {})?.and_then(|p| choice(&p, dev)))
+    }
+
+    /// The plan that this sample suggests.
+    pub(crate) fn plan_for_sample(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<Plan>, String> {
+        self.plan_groups(dev, &|i| {
+            i.sample = Some(Sample::Taken(sample.clone()));
+            i.bulk_policy = None;
+        })
+    }
+
+    /// The settings that change the groups. `None`: nothing can be planned now.
+    ///
+    /// `Err`: why the service must not write them.
+    pub(crate) fn changes_of_groups(
+        &mut self,
+        dev: &str,
+        change: GroupChange,
+    ) -> Result<Option<Result<PlannedGroups, String>>, String> {
+        let to = change.to;
+        let plan = self.plan_groups(dev, &|i| {
+            (i.sample, i.latency_queues) = (None, Some(to.latency_queues));
+            i.bulk_policy = Some(to.policy.name().into());
+        })?;
+        let Some(plan) = plan else { return Ok(None) };
+        let bulk = group(&plan, dev, BULK).map(|g| g.queues.clone()).unwrap_or_default();
+        let own = plan.steps.iter().filter(|s| s.setting.dev() == Some(dev));
+        let changes: Result<Vec<Change>, String> = own.map(|s| self.change(s)).collect();
+        Ok(Some(match changes {
+            Ok(changes) if changes.is_empty() => {
+                Err("its queues have no settings that differ between the groups".into())
+            }
+            Ok(changes) => Ok(PlannedGroups { changes, bulk }),
+            Err(why) => Err(why),
+        }))
+    }
+
+    fn change(&self, step: &Step) -> Result<Change, String> {
+        let address = step.setting.address().filter(may_be_moved).filter(|_| !step.interrupts_traffic);
+        let from = match &step.from {
+            Fact::Known(from) => Some(from.clone()),
+            _ => None,
+        };
+        let (Some(address), Some(from)) = (address, from) else {
+            let what = step.setting.address().map(|a| a.to_string()).unwrap_or_default();
+            return Err(format!("{what} would have to be created or to interrupt traffic: run ringwise apply"));
+        };
+        let base = self.base_of(&address, &from).unwrap_or_else(|| from.clone());
+        let to = if is_part_of(&step.setting, &base) { base.clone() } else { step.setting.clone() };
+        Ok(Change { address, from, to, base })
+    }
+
+    /// `None`: a transaction is running, or something has to be corrected first.
+    fn plan_groups(&mut self, dev: &str, adjust: &dyn Fn(&mut Intent)) -> Result<Option<Plan>, String> {
+        // Only a look may take note of new journals.
+        let known = self.journals.take();
+        let seen = self.compare();
+        self.journals = known;
+        let Some(seen) = seen? else { return Ok(None) };
+        let v = &seen.in_effect;
+        if v.running.is_some() || v.trial.is_some() || v.unfinished.is_some() || !v.newer.is_empty() {
+            return Ok(None);
+        }
+        let resting = self.pauses.names();
+        let t = self.todo(&seen, &resting, &CpuSet::new());
+        if !t.steps.is_empty() || !t.plan.is_empty() {
+            return Ok(None);
+        }
+        plan_adjusted(dev, &self.basis(&seen, &t.manual), adjust)
+    }
+}
+
+fn group<'p>(plan: &'p Plan, dev: &str, name: &str) -> Option<&'p Group> {
+    plan.groups.iter().find(|g| g.dev == dev && g.name.eq_ignore_ascii_case(name))
+}
+
+/// `None`: the plan makes no groups for latency and bulk here. A policy of the user counts as `bulk`, and never changes.
+fn choice(plan: &Plan, dev: &str) -> Option<GroupChoice> {
+    let latency = group(plan, dev, LATENCY)?;
+    let bulk = group(plan, dev, BULK)?;
+    let cpu = bulk.policy.as_deref() == Some(GroupPolicy::Cpu.name());
+    let policy = if cpu { GroupPolicy::Cpu } else { GroupPolicy::Bulk };
+    Some(GroupChoice { latency_queues: latency.queues.len() as u32, policy })
+}
+
+/// What the plan chose by its sample.
+pub(crate) fn suggested(plan: &Plan, dev: &str) -> Suggested {
+    let Some(sampled) = plan.sampled.iter().find(|s| s.dev == dev) else { return Suggested::default() };
+    let busy_percent = match sampled.policy {
+        BulkPolicy::Load { busy_percent, .. } => Some(busy_percent),
+        BulkPolicy::Kept { .. } => None,
+    };
+    Suggested { latency_queues: sampled.sizes.latency_queues(), busy_percent }
+}
+
+/// Whether both samples are of the same traffic, so that a plan would choose about the same.
+pub(crate) fn is_similar(a: &TrafficSample, b: &TrafficSample) -> bool {
+    let near = |a: Option<u64>, b: Option<u64>, most: u64| match (a, b) {
+        (Some(a), Some(b)) => a.abs_diff(b) < most,
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    let busy = |s: &TrafficSample| -> Vec<_> {
+        s.cpus.iter().map(|c| (c.cpu, c.busy_permille, c.interrupt_permille)).collect()
+    };
+    let (before, now) = (busy(a), busy(b));
+    let cpus = before.len() == now.len()
+        && before.iter().zip(&now).all(|((cpu, busy, interrupt), (other, b, i))| {
+            let wide = |n: &Option<u32>| n.map(u64::from);
+            cpu == other
+                && near(wide(busy), wide(b), SHARE_VARIES_PERMILLE)
+                && near(wide(interrupt), wide(i), SHARE_VARIES_PERMILLE)
+        });
+    cpus && a.interfaces.len() == b.interfaces.len()
+        && a.interfaces.iter().zip(&b.interfaces).all(|(x, y)| {
+            let mean = |frames: Option<u64>, bytes: Option<u64>| {
+                frames.filter(|n| *n > 0).zip(bytes).map(|(frames, bytes)| bytes as f64 / frames as f64)
+            };
+            let sizes = match (mean(x.frames, x.bytes), mean(y.frames, y.bytes)) {
+                (Some(a), Some(b)) => (a - b).abs() < SIZE_VARIES * a.max(b),
+                (a, b) => a.is_none() && b.is_none(),
+            };
+            let shares = |q: &ringwise_model::SampledInterface| -> Vec<Option<u64>> {
+                let all = q.queues.iter().map(|q| q.packets).sum::<Option<u64>>().filter(|n| *n > 0);
+                q.queues.iter().map(|q| q.packets.zip(all).map(|(n, all)| n.saturating_mul(1000) / all)).collect()
+            };
+            let (before, now) = (shares(x), shares(y));
+            let queues =
+                before.len() == now.len() && before.iter().zip(&now).all(|(a, b)| near(*a, *b, SHARE_VARIES_PERMILLE));
+            // Whether there is traffic at all decides, too.
+            let rate = |frames: Option<u64>, ms: u64| frames.map(|n| n.saturating_mul(1000) / ms.max(1));
+            let (fast, slow) = (rate(x.frames, a.duration_ms), rate(y.frames, b.duration_ms));
+            let traffic = |r: Option<u64>| r.map(|r| r >= ringwise_plan::FEWEST_FRAMES_PER_S);
+            x.dev == y.dev && sizes && queues && traffic(fast) == traffic(slow)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::{CpuId, SampledCpu, SampledInterface, SampledQueue};
+
+    use super::*;
+
+    fn sample(frame_bytes: u64, packets: [u64; 2], busy: u32) -> TrafficSample {
+        let queue = |(queue, n): (u32, &u64)| SampledQueue {
+            queue,
+            packets: Some(*n),
+            bytes: None,
+            interrupts: None,
+            cpu: Some(CpuId(queue)),
+        };
+        let frames = packets.iter().sum::<u64>();
+        TrafficSample {
+            duration_ms: 1000,
+            cpus: vec![SampledCpu { cpu: CpuId(0), busy_permille: Some(busy), interrupt_permille: Some(busy / 2) }],
+            interfaces: vec![SampledInterface {
+                dev: "eth0".into(),
+                frames: Some(frames),
+                bytes: Some(frames * frame_bytes),
+                queues: (0..).zip(&packets).map(queue).collect(),
+            }],
+        }
+    }
+
+    #[test]
+    fn samples_of_the_same_traffic() {
+        let first = sample(800, [1000, 1000], 300);
+        assert!(is_similar(&first, &sample(820, [1500, 1400], 320)), "more of the same");
+        assert!(!is_similar(&first, &sample(900, [1000, 1000], 300)), "longer frames");
+        assert!(!is_similar(&first, &sample(800, [1500, 500], 300)), "another queue");
+        assert!(!is_similar(&first, &sample(800, [1000, 1000], 400)), "busier");
+        assert!(!is_similar(&first, &sample(800, [10, 10], 300)), "hardly any traffic");
+        let mut unknown = first.clone();
+        unknown.interfaces[0].bytes = None;
+        assert!(!is_similar(&first, &unknown) && is_similar(&unknown, &unknown));
+    }
+}

@@ -1,0 +1,335 @@
+//! Groups of queues follow the traffic: every 30 s a sample of the counters, what a plan would choose by it, and, where the user requested
+//! it, a change of the sizes of the groups or of the policy of the bulk queues. `ringwise_adapt::groups` decides; `group_plan` plans.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_adapt::Settled;
+use ringwise_adapt::groups::{Counted, EVERY, GroupChange, Groups, Suggested, judge};
+use ringwise_adapt::judge::AFTER;
+use ringwise_knob::{Address, Reason};
+use ringwise_model::words::with_causes;
+use ringwise_model::{Dir, Goal, Intent, TrafficSample};
+use ringwise_observe::{Counters, Layout, Rates, Sampler, traffic};
+use ringwise_sys::Host;
+use serde::{Deserialize, Serialize};
+
+use crate::follow::{Finding, GroupsChanged};
+use crate::group_plan::{is_similar, suggested};
+use crate::load_write::Change;
+use crate::requests::Requests;
+use crate::service::Service;
+use crate::state::Cause;
+
+/// The interfaces whose groups follow the traffic: those of goal `mixed`.
+#[derive(Default)]
+pub(crate) struct FollowedGroups {
+    interfaces: BTreeMap<String, Followed>,
+}
+
+/// One interface.
+#[derive(Default)]
+struct Followed {
+    /// What was requested for it. `None`: another process began, and its state is continued.
+    intent: Option<Intent>,
+    /// `None`: which groups were requested is not planned yet.
+    state: Option<Groups>,
+    /// Settings that changes of the groups have written and that are not as requested.
+    moved: BTreeSet<Address>,
+    layout: Option<Layout>,
+    before: Option<Counters>,
+    /// The sample of the last plan, and what it suggested.
+    last: Option<(TrafficSample, Suggested)>,
+    judging: Option<Judging>,
+    /// When the counters are read next.
+    due: Duration,
+}
+
+/// A change that was written and is judged soon.
+struct Judging {
+    change: GroupChange,
+    written: Vec<Change>,
+    bulk: Vec<u32>,
+    before: Counted,
+}
+
+/// What the next service continues.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LeftGroups {
+    state: Groups,
+    moved: BTreeSet<Address>,
+}
+
+impl FollowedGroups {
+    /// How long until counters are read. `None`: no interface has such groups.
+    pub(crate) fn wait(&self, now: Duration) -> Option<Duration> {
+        self.interfaces.values().map(|f| f.due.saturating_sub(now)).min()
+    }
+
+    /// What changes of groups have written, by interface.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = (&String, &BTreeSet<Address>)> {
+        self.interfaces.iter().filter(|(_, f)| !f.moved.is_empty()).map(|(dev, f)| (dev, &f.moved))
+    }
+
+    /// Queues or interrupts may have changed.
+    pub(crate) fn changed(&mut self) {
+        self.interfaces.values_mut().for_each(Followed::read_again);
+    }
+
+    /// What was requested is in effect on this interface.
+    pub(crate) fn begin_again(&mut self, dev: &str) {
+        if let Some(f) = self.interfaces.get_mut(dev) {
+            f.state.iter_mut().for_each(Groups::begin_again);
+            f.moved.clear();
+            f.judging = None;
+            f.read_again();
+        }
+    }
+
+    /// For the next service.
+    pub(crate) fn left(&self) -> BTreeMap<String, LeftGroups> {
+        let of = |f: &Followed| Some(LeftGroups { state: f.state.clone()?, moved: f.moved.clone() });
+        self.interfaces.iter().filter_map(|(dev, f)| Some((dev.clone(), of(f)?))).collect()
+    }
+
+    /// Continues what another service has left.
+    pub(crate) fn take_over(&mut self, left: BTreeMap<String, LeftGroups>) {
+        let of = |l: LeftGroups| Followed { state: Some(l.state), moved: l.moved, ..Followed::default() };
+        self.interfaces.extend(left.into_iter().map(|(dev, l)| (dev, of(l))));
+    }
+
+    /// The interfaces of goal `mixed`, with what is requested for each.
+    pub(crate) fn request(&mut self, wanted: BTreeMap<String, Intent>) {
+        self.interfaces.retain(|dev, _| wanted.contains_key(dev));
+        for (dev, intent) in wanted {
+            let f = self.interfaces.entry(dev).or_default();
+            if f.intent.as_ref().is_some_and(|i| *i != intent) {
+                *f = Followed::default();
+            }
+            f.intent = Some(intent);
+        }
+    }
+}
+
+impl Followed {
+    fn read_again(&mut self) {
+        (self.layout, self.before) = (None, None);
+    }
+
+    /// What happened since the last reading. `None`: this is the first one.
+    fn count(&mut self, host: &Arc<dyn Host>, dev: &str) -> Option<Rates> {
+        if self.layout.is_none() {
+            (self.layout, self.before) = (layout(host, dev), None);
+        }
+        let layout = self.layout.as_ref()?;
+        let counters = Sampler::new(host.as_ref(), layout, false).read(host.as_ref());
+        let before = self.before.replace(counters)?;
+        Rates::between(layout, &before, self.before.as_ref()?)
+    }
+}
+
+/// `None`: the host does not answer at present.
+fn layout(host: &Arc<dyn Host>, dev: &str) -> Option<Layout> {
+    let devs = [dev.to_string()];
+    let s = ringwise_discover::snapshot(host, &ringwise_discover::Options::layout(&devs)).ok()?;
+    Some(Layout::of(&s, &devs))
+}
+
+impl Service<'_> {
+    /// Reads the counters of interfaces where it is time, and changes groups.
+    pub(crate) fn follow_groups(&mut self) {
+        if !self.state.paused && !self.knows_all_journals() {
+            // A transaction of a person may have replaced the groups.
+            self.look(false);
+        }
+        let (now, resting) = (self.now(), self.pauses.names());
+        let due: Vec<String> =
+            self.groups.interfaces.iter().filter(|(_, f)| f.due <= now).map(|(dev, _)| dev.clone()).collect();
+        for dev in due {
+            let skip = self.state.paused || resting.contains(&dev) || self.rolled_back.contains(&dev);
+            let host = self.host.clone();
+            let Some(f) = self.groups.interfaces.get_mut(&dev) else { continue };
+            f.due = now + EVERY;
+            if skip {
+                (f.before, f.judging) = (None, None);
+                continue;
+            }
+            let rates = f.count(&host, &dev);
+            self.groups_of(&dev, rates);
+        }
+        self.tell();
+    }
+
+    /// `rates`: since the last reading.
+    pub(crate) fn groups_of(&mut self, dev: &str, rates: Option<Rates>) {
+        if let Some(judging) = self.groups.interfaces.get_mut(dev).and_then(|f| f.judging.take()) {
+            return self.judge_groups(dev, &judging, rates);
+        }
+        let Some(rates) = rates else { return };
+        match self.group_step(dev, &rates) {
+            Ok(()) => {}
+            // The host was in a transaction, or could not be read: the next sample is soon.
+            Err(why) => self.note_once(format!("{dev}: its groups stay as they are: {why}")),
+        }
+    }
+
+    fn group_step(&mut self, dev: &str, rates: &Rates) -> Result<(), String> {
+        let sample = traffic(rates, &[dev.to_string()]);
+        let known =
+            self.groups.interfaces.get(dev).and_then(|f| f.last.as_ref()).filter(|(s, _)| is_similar(s, &sample));
+        let found = match known.map(|(_, suggested)| *suggested) {
+            Some(found) => found,
+            None => {
+                let Some(found) = self.suggestion(dev, &sample)? else { return Ok(()) };
+                found
+            }
+        };
+        let now = self.now();
+        let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(()) };
+        f.last = Some((sample, found));
+        let Some(change) = f.state.as_mut().and_then(|s| s.step(now, found)) else { return Ok(()) };
+        if !self.acts_on(dev) {
+            let groups = self.describe(dev, change, found);
+            self.found(dev.into(), Finding::WouldRegroup { groups, why_not: None });
+            return Ok(());
+        }
+        self.regroup(dev, change, found, rates)
+    }
+
+    /// What a plan would choose by this sample. `None`: nothing can be planned now, or the goal makes no groups here.
+    fn suggestion(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<Suggested>, String> {
+        if self.groups.interfaces.get(dev).is_some_and(|f| f.state.is_none()) {
+            let Some(base) = self.requested_groups(dev)? else { return Ok(None) };
+            self.groups.interfaces.get_mut(dev).into_iter().for_each(|f| f.state = Some(Groups::new(base)));
+        }
+        Ok(self.plan_for_sample(dev, sample)?.map(|plan| suggested(&plan, dev)))
+    }
+
+    fn describe(&self, dev: &str, change: GroupChange, found: Suggested) -> GroupsChanged {
+        let queues = self.queue_counts.get(dev).map_or(0, |[rx, _]| *rx as u32);
+        GroupsChanged::of(change, queues, found.busy_percent)
+    }
+
+    fn regroup(&mut self, dev: &str, change: GroupChange, found: Suggested, rates: &Rates) -> Result<(), String> {
+        if self.follow.as_ref().is_some_and(|f| f.moved().contains_key(dev)) {
+            // Both write tables and interrupts. The next sample sees the layout that was requested.
+            self.restore_moves(dev);
+            return Ok(());
+        }
+        let now = self.now();
+        if !self.follow.as_mut().is_none_or(|f| f.take_turn(dev, now)) {
+            return Ok(());
+        }
+        let groups = self.describe(dev, change, found);
+        let planned = match self.changes_of_groups(dev, change)? {
+            Some(Ok(planned)) => planned,
+            Some(Err(why_not)) => {
+                self.delay_groups(dev);
+                self.found(dev.into(), Finding::WouldRegroup { groups, why_not: Some(why_not) });
+                return Ok(());
+            }
+            None => return Ok(()),
+        };
+        let reason = Reason::GroupsFollowTraffic {
+            latency_queues: change.to.latency_queues,
+            policy: change.to.policy.name().into(),
+        };
+        let settled = match self.guard_of_tables() {
+            Ok(()) => {
+                let steps = planned.changes.iter().map(|c| (c.clone(), reason.clone())).collect();
+                self.write_changes(dev, Cause::Load, steps)
+            }
+            Err(e) => {
+                self.note_once(format!("{dev}: its groups stay as they are: {}", with_causes(&e)));
+                Settled::Refused
+            }
+        };
+        if settled != Settled::Written {
+            self.delay_groups(dev);
+            return Ok(());
+        }
+        let host = self.host.clone();
+        let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(()) };
+        f.state.iter_mut().for_each(|s| s.written(now, change));
+        f.wrote(&planned.changes);
+        // Interrupts may have other CPUs now.
+        f.layout = layout(&host, dev);
+        f.before = None;
+        f.count(&host, dev);
+        let before = counted_of(rates, dev, &planned.bulk);
+        f.judging = Some(Judging { change, written: planned.changes, bulk: planned.bulk, before });
+        f.due = host.since_boot() + AFTER;
+        // Its table and its interrupts are a new base of single moves.
+        self.follow_again(dev);
+        self.found(dev.into(), Finding::Regrouped { groups });
+        Ok(())
+    }
+
+    fn delay_groups(&mut self, dev: &str) {
+        let now = self.now();
+        self.groups.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()).into_iter().for_each(|s| s.delay(now));
+        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(dev));
+    }
+
+    /// `rates`: since the change was written.
+    fn judge_groups(&mut self, dev: &str, j: &Judging, rates: Option<Rates>) {
+        let now = self.now();
+        let after = rates.map(|r| counted_of(&r, dev, &j.bulk)).unwrap_or_default();
+        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(dev));
+        let Err(why) = judge(j.change, &j.before, &after) else { return };
+        let back: Vec<Change> = j.written.iter().map(Change::back).collect();
+        let steps = back.iter().map(|c| (c.clone(), Reason::MoveTakenBack)).collect();
+        if self.write_changes(dev, Cause::LoadRestored, steps) != Settled::Written {
+            return self.restore_moves(dev);
+        }
+        if let Some(f) = self.groups.interfaces.get_mut(dev) {
+            f.state.iter_mut().for_each(|s| s.restored(now, j.change));
+            f.wrote(&back);
+            f.read_again();
+        }
+        self.follow_again(dev);
+        self.found(dev.into(), Finding::GroupsTakenBack { why: why.to_string() });
+    }
+}
+
+impl Followed {
+    fn wrote(&mut self, changes: &[Change]) {
+        for c in changes {
+            match c.to == c.base {
+                true => _ = self.moved.remove(&c.address),
+                false => _ = self.moved.insert(c.address.clone()),
+            }
+        }
+    }
+}
+
+/// What decides whether a change stays.
+fn counted_of(rates: &Rates, dev: &str, bulk: &[u32]) -> Counted {
+    let Some(link) = rates.links.get(dev) else { return Counted::default() };
+    let per_s = |n: u64| n as f64 / rates.seconds;
+    let queues = || link.queues.iter().filter(|q| q.dir == Dir::Rx && bulk.contains(&q.queue));
+    let packets: Option<u64> = queues().map(|q| q.packets).sum();
+    let interrupts: Option<u64> = queues().map(|q| q.interrupts).sum();
+    let interrupts_per_packet =
+        packets.filter(|n| *n > 0).zip(interrupts).map(|(packets, interrupts)| interrupts as f64 / packets as f64);
+    Counted {
+        drops_per_s: link.drops.total().map(per_s),
+        out_of_order_per_s: rates.traffic.get(crate::follow::OUT_OF_ORDER).copied().map(per_s),
+        interrupts_per_packet,
+    }
+}
+
+/// The interfaces of goal `mixed` among those of which anything is in effect.
+pub(crate) fn mixed<'n>(requests: &Requests<'_>, names: impl Iterator<Item = &'n str>) -> BTreeMap<String, Intent> {
+    let of = |dev: &'n str| {
+        let (_, part) = requests.of(dev)?;
+        let intent = requests.intent(part)?;
+        (intent.goal_of(dev) == Goal::Mixed).then(|| (dev.to_string(), intent.clone()))
+    };
+    names.filter_map(of).collect()
+}
+
+#[cfg(test)]
+#[path = "groups_tests.rs"]
+mod tests;

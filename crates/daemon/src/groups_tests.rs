@@ -1,0 +1,255 @@
+//! Groups follow the traffic on a simulated host: counters are given, plans and transactions are real.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_apply::{Policy, Request, restore_balanced};
+use ringwise_knob::Setting;
+use ringwise_model::{Coalesce, CpuId, Goal};
+use ringwise_observe::{CpuRates, Drops, Flow, LinkRates, QueueRates, Rates};
+use ringwise_sys::Clock;
+use ringwise_testkit::sim::{Sim, build};
+
+use super::EVERY;
+use crate::follow::Finding;
+use crate::follow::tests::of_queue;
+use crate::load_rig::{balanced, hands_over};
+use crate::service::Service;
+use crate::service_tests::{Rig, heard, later};
+use crate::state::Cause;
+
+const DEV: &str = "mq0";
+
+/// Eight queues with moderation of their own; the plan gives two of them to the latency group.
+fn rig() -> Rig {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic(DEV, 0, 8).done()));
+    let mut rig = Rig::of(sim, Goal::Mixed);
+    (rig.setup.follow, rig.setup.act_on_load) = (true, vec![DEV.into()]);
+    rig
+}
+
+/// Traffic of 30 s.
+#[derive(Clone, Copy)]
+struct Traffic {
+    frame_bytes: u64,
+    busy_percent: f64,
+    packets_per_interrupt: u64,
+    drops: u64,
+}
+
+/// A quarter of the frames is short, so the groups suit it as they are.
+const USUAL: Traffic = Traffic { frame_bytes: 1160, busy_percent: 10.0, packets_per_interrupt: 4, drops: 0 };
+const SHORT: Traffic = Traffic { frame_bytes: 200, ..USUAL };
+const BUSY: Traffic = Traffic { busy_percent: 80.0, ..USUAL };
+
+fn rates(rig: &Rig, t: Traffic) -> Rates {
+    let now = rig.now();
+    let nic = now.nic(DEV).unwrap();
+    let packets = 100_000;
+    let queue = |q: u32| {
+        let vector = nic.vector_of(ringwise_model::Dir::Rx, q).unwrap();
+        let cpu = vector.asked.known().unwrap().first();
+        let interrupts = Some(packets / t.packets_per_interrupt);
+        QueueRates { packets: Some(packets), interrupts, cpu, ..of_queue(q) }
+    };
+    let flow = |packets: u64| Flow { packets: Some(packets), bytes: Some(packets * t.frame_bytes), ..Flow::default() };
+    let drops = Drops { nic: Some(t.drops), stack: Some(0), tx: Some(0), ..Drops::default() };
+    let link = LinkRates {
+        queues: (0..8).map(queue).collect(),
+        rx: flow(8 * packets),
+        tx: flow(8 * packets),
+        drops,
+        ..LinkRates::default()
+    };
+    let cpu = |id: u32| {
+        let rates = CpuRates {
+            idle_percent: Some(100.0 - t.busy_percent),
+            softirq_percent: Some(t.busy_percent * 0.9),
+            irq_percent: Some(t.busy_percent * 0.1),
+            ..CpuRates::default()
+        };
+        (CpuId(id), rates)
+    };
+    let links = BTreeMap::from([(DEV.to_string(), link)]);
+    Rates { seconds: 30.0, cpus: (0..8).map(cpu).collect(), links, ..Rates::default() }
+}
+
+/// Samples of this traffic.
+fn samples(rig: &Rig, service: &mut Service, t: Traffic, n: u32) {
+    for _ in 0..n {
+        rig.sim.sleep(EVERY);
+        let rates = rates(rig, t);
+        service.groups_of(DEV, Some(rates));
+    }
+}
+
+/// The microseconds after which the receive side of each queue interrupts.
+fn moderation(rig: &Rig) -> Vec<Option<u64>> {
+    let now = rig.now();
+    let all = now.nic(DEV).unwrap().queue_coalesce.known().unwrap();
+    let usecs = |c: &Coalesce| c.0.get("rx-usecs").copied().map(u64::from);
+    all.values().map(usecs).collect()
+}
+
+fn of_latency(rig: &Rig) -> usize {
+    moderation(rig).iter().filter(|usecs| **usecs == Some(5)).count()
+}
+
+#[test]
+fn short_frames_get_more_latency_queues_and_the_base_comes_back() {
+    let rig = rig();
+    let first = moderation(&rig);
+    assert_eq!(of_latency(&rig), 2, "{first:?}");
+    let events = rig.serve(|service| {
+        samples(&rig, service, SHORT, 1);
+        assert_eq!(moderation(&rig), first, "one sample changes nothing");
+        samples(&rig, service, SHORT, 1);
+        let more = moderation(&rig);
+        assert!(of_latency(&rig) > 2, "{more:?} {:?}", service.state);
+        assert_eq!((service.state.totals.changed_groups, service.state.totals.groups_taken_back), (1, 0));
+        assert!(rig.holds(), "what the service changed is in effect");
+        assert!(balanced(&rig) > 0);
+        // It is judged, and stays. Looks without an event leave it alone.
+        samples(&rig, service, SHORT, 3);
+        service.look(false);
+        later(service);
+        service.look(true);
+        assert_eq!((moderation(&rig), service.state.totals.changed_groups), (more, 1), "{:?}", service.state);
+        assert!(service.state.manual.is_empty());
+    });
+    let changed = |e: &&crate::Event| e.to_string().contains("changed the groups of queues: ");
+    assert_eq!(events.iter().filter(changed).count(), 1, "{events:?}");
+    // As the guard does it when the service is gone.
+    let by = Request { who: "guard".into(), ..Request::default() };
+    restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+    assert_eq!((moderation(&rig), balanced(&rig)), (first, 0));
+    assert!(rig.holds());
+}
+
+#[test]
+fn busy_cpus_get_policy_cpu_if_it_saves_interrupts() {
+    let rig = rig();
+    let first = moderation(&rig);
+    rig.serve(|service| {
+        samples(&rig, service, BUSY, 2);
+        let now = moderation(&rig);
+        assert_eq!(now.iter().filter(|u| **u == Some(125)).count(), 6, "{now:?} {:?}", service.state);
+        samples(&rig, service, Traffic { packets_per_interrupt: 12, ..BUSY }, 4);
+        assert_eq!((moderation(&rig), service.state.totals.groups_taken_back), (now, 0));
+        // The load falls: not at once, because the policy itself lowers it.
+        samples(&rig, service, Traffic { busy_percent: 40.0, packets_per_interrupt: 12, ..USUAL }, 10);
+        assert_eq!(service.state.totals.changed_groups, 1);
+        samples(&rig, service, USUAL, 10);
+        assert_eq!((moderation(&rig), service.state.totals.changed_groups), (first.clone(), 2), "{:?}", service.state);
+        assert_eq!(balanced(&rig), 0, "these are the groups that were requested");
+    });
+}
+
+#[test]
+fn a_policy_that_saves_no_interrupts_is_taken_back() {
+    let rig = rig();
+    let first = moderation(&rig);
+    rig.serve(|service| {
+        samples(&rig, service, BUSY, 3);
+        assert_eq!(moderation(&rig), first, "{:?}", service.state);
+        assert_eq!((service.state.totals.changed_groups, service.state.totals.groups_taken_back), (1, 1));
+        let last = service.state.actions.last().unwrap();
+        assert_eq!(last.cause, Cause::LoadRestored);
+        // It is not tried again for a while.
+        samples(&rig, service, BUSY, 6);
+        assert_eq!(service.state.totals.changed_groups, 1);
+    });
+    assert!(rig.holds() && balanced(&rig) == 0);
+}
+
+#[test]
+fn more_drops_take_it_back() {
+    let rig = rig();
+    let first = moderation(&rig);
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 2);
+        assert_ne!(moderation(&rig), first);
+        samples(&rig, service, Traffic { drops: 9000, ..SHORT }, 1);
+        assert_eq!(moderation(&rig), first, "{:?}", service.state);
+        let load = &service.state.loads.last().unwrap().finding;
+        assert!(matches!(load, Finding::GroupsTakenBack { .. }), "{load:?}");
+    });
+}
+
+#[test]
+fn without_the_request_of_the_user_it_only_reports() {
+    let mut rig = rig();
+    rig.setup.act_on_load.clear();
+    let first = moderation(&rig);
+    let events = rig.serve(|service| {
+        samples(&rig, service, SHORT, 10);
+        assert_eq!((moderation(&rig), service.state.totals.better_groups), (first.clone(), 1));
+        let load = &service.state.loads.last().unwrap().finding;
+        assert!(matches!(load, Finding::WouldRegroup { why_not: None, .. }), "{load:?}");
+    });
+    assert_eq!(rig.journals(), 1);
+    assert!(events.iter().any(|e| e.to_string().contains("queues for latency instead of 2")), "{events:?}");
+}
+
+#[test]
+fn other_goals_have_no_such_groups() {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic(DEV, 0, 8).done()));
+    let mut rig = Rig::of(sim, Goal::Forward);
+    (rig.setup.follow, rig.setup.act_on_load) = (true, vec![DEV.into()]);
+    rig.serve(|service| {
+        assert_eq!(service.groups.wait(Duration::ZERO), None);
+        samples(&rig, service, SHORT, 5);
+    });
+    assert_eq!(rig.journals(), 1);
+}
+
+#[test]
+fn a_restart_hands_over() {
+    let rig = rig();
+    hands_over(&rig, DEV, moderation, |service| samples(&rig, service, BUSY, 2));
+}
+
+#[test]
+fn what_a_person_applies_is_the_new_base() {
+    let rig = rig();
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 2);
+        assert!(of_latency(&rig) > 2);
+        rig.apply(Goal::Mixed);
+        service.look(false);
+        assert_eq!(balanced(&rig), 0, "{:?}", service.state);
+        assert_eq!(of_latency(&rig), 2);
+        samples(&rig, service, USUAL, 4);
+        assert_eq!((of_latency(&rig), rig.journals()), (2, 3));
+    });
+    assert!(rig.holds());
+}
+
+#[test]
+fn a_reset_restores_the_groups_that_were_requested() {
+    let rig = rig();
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 2);
+        assert!(of_latency(&rig) > 2);
+        heard(service, ringwise_kfmt::notification::Change::Link, DEV);
+        later(service);
+        service.look(true);
+        assert_eq!((of_latency(&rig), balanced(&rig)), (2, 0), "{:?}", service.state);
+    });
+    assert!(rig.holds());
+}
+
+/// The service may write what these changes consist of, and nothing that interrupts traffic.
+#[test]
+fn the_settings_of_groups_may_be_written() {
+    let rig = rig();
+    rig.serve(|service| {
+        let from = service.requested_groups(DEV).unwrap().unwrap();
+        let to = ringwise_adapt::groups::GroupChoice { latency_queues: 5, ..from };
+        let change = ringwise_adapt::groups::GroupChange { from, to };
+        let planned = service.changes_of_groups(DEV, change).unwrap().unwrap().unwrap();
+        assert!(planned.changes.iter().any(|c| matches!(c.to, Setting::QueueCoalesce { .. })), "{:?}", planned.changes);
+        assert_eq!(planned.bulk.len(), 3);
+    });
+}
