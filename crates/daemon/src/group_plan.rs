@@ -7,7 +7,7 @@ use ringwise_knob::Step;
 use ringwise_model::{CpuSet, Fact, Intent, Sample, TrafficSample};
 use ringwise_plan::{BulkPolicy, Group, Plan};
 
-use crate::load_write::{Change, is_part_of};
+use crate::change::{Change, is_part_of};
 use crate::replan::plan_adjusted;
 use crate::service::Service;
 

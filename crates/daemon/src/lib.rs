@@ -10,11 +10,12 @@
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
 //! the loop (`run`), what it knows (`service`), one look (`look`), what is read before it (`prepare`), the cheap comparison
 //! (`unchanged`), what was requested (`requests`), what may follow the load because of it (`permitted`), where programs of groups
-//! listen (`programs`), groups that follow the traffic (`groups`, `group_plan`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
+//! listen (`programs`), groups that follow the traffic (`groups`, `followed_groups`, `group_plan`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod act;
+mod change;
 mod compared;
 #[cfg(test)]
 mod competing_tests;
@@ -22,6 +23,7 @@ mod control;
 mod event;
 pub mod evidence;
 mod follow;
+mod followed_groups;
 mod group_plan;
 mod groups;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::compared::Compared;
 use crate::event::Event;
 use crate::evidence::Heard;
 use crate::follow::{Finding, Follow, LoadFinding, News, Rules};
-use crate::groups::LeftGroups;
+use crate::followed_groups::LeftGroups;
 use crate::service::Service;
 use crate::state::{ActionEnding, Cause};
 

@@ -12,6 +12,7 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Title, TxQueue};
 
 use crate::act::action;
+use crate::change::{Change, is_part_of};
 use crate::event::Event;
 use crate::follow::{LoadChange, LoadWrite, WriteReason};
 use crate::load::by_service;
@@ -20,22 +21,6 @@ use crate::state::{ActionEnding, Cause};
 
 /// For reading the device before a write.
 const DEADLINE: Duration = Duration::from_secs(2);
-
-/// A setting that follows the load: its value now, as it shall be, and from before the first move.
-#[derive(Debug, Clone)]
-pub(crate) struct Change {
-    pub address: Address,
-    pub from: Setting,
-    pub to: Setting,
-    pub base: Setting,
-}
-
-impl Change {
-    /// The change that restores the value from before this one.
-    pub(crate) fn back(&self) -> Self {
-        Self { from: self.to.clone(), to: self.from.clone(), ..self.clone() }
-    }
-}
 
 impl Service<'_> {
     /// Writes what an adapter wants, and reports to it what became of that.
@@ -210,16 +195,6 @@ impl Service<'_> {
         };
         self.remember(action);
         settled
-    }
-}
-
-/// Whether all of the setting is in the other one: a plan names only some of the parameters that a device reports.
-pub(crate) fn is_part_of(setting: &Setting, other: &Setting) -> bool {
-    match (setting, other) {
-        (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: all, .. }) => {
-            params.iter().all(|(name, value)| all.get(name) == Some(value))
-        }
-        _ => setting == other,
     }
 }
 

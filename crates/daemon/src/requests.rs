@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_intent::Part;
-use ringwise_model::{Intent, Nic};
+use ringwise_model::{Goal, Intent, Nic};
 
 use crate::compared::Compared;
-use crate::groups::mixed;
 use crate::replan::{configured, part, standing};
 use crate::service::Service;
 
@@ -30,6 +29,16 @@ impl Requests<'_> {
     pub(crate) fn intent<'p>(&'p self, p: &'p Part) -> Option<&'p Intent> {
         if p.whole && p.from_config && self.has_file { self.configured.as_ref() } else { Some(&p.intent) }
     }
+
+    /// The interfaces of goal `mixed` among these, with what is requested for each.
+    fn mixed<'n>(&self, names: impl Iterator<Item = &'n str>) -> BTreeMap<String, Intent> {
+        let of = |dev: &'n str| {
+            let (_, part) = self.of(dev)?;
+            let intent = self.intent(part)?;
+            (intent.goal_of(dev) == Goal::Mixed).then(|| (dev.to_string(), intent.clone()))
+        };
+        names.filter_map(of).collect()
+    }
 }
 
 impl Service<'_> {
@@ -45,7 +54,7 @@ impl Service<'_> {
         let named_flows = self.named_flows_of(&requests);
         let may_follow = self.follow.is_some().then(|| self.may_follow(&requests, seen));
         let mixed = match self.follow {
-            Some(_) => mixed(&requests, seen.now.tunable().map(Nic::name)),
+            Some(_) => requests.mixed(seen.now.tunable().map(Nic::name)),
             None => BTreeMap::new(),
         };
         if let Some((permitted, machine)) = may_follow {

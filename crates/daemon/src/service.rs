@@ -18,7 +18,7 @@ use crate::compared::{LoadLayout, NamedFlow, PermittedCpus, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
-use crate::groups::FollowedGroups;
+use crate::followed_groups::FollowedGroups;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
