@@ -102,7 +102,9 @@ sleep 15
 grep -v writes $log | grep -F 'mq0: '
 program_end
 status "the host is as applied" 0 ringwise verify
-send_end
+# A check has started the sender.
+cost_off
+echo stop >/proc/net/pktgen/pgctrl
 status "stop" 0 ringwise daemon stop
 wait $service
 check "after an end the groups are as applied" returns 60

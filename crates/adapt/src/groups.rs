@@ -121,8 +121,7 @@ impl Groups {
             latency_queues: both_ways(from.latency_queues, earlier.latency_queues, latency_queues),
             policy: if earlier.policy == policy { policy } else { from.policy },
         };
-        let waits = self.last_change.is_some_and(|at| now < at + self.apart);
-        (to != from && !waits).then_some(GroupChange { from, to })
+        (to != from && self.waits_until(now).is_none()).then_some(GroupChange { from, to })
     }
 
     /// It was written.
@@ -154,8 +153,13 @@ impl Groups {
         (self.present, self.last) = (self.base, None);
     }
 
+    /// Whether the last sample suggested what is in effect.
+    pub fn suits(&self) -> bool {
+        self.last == Some(self.present)
+    }
+
     /// When the next change may be made. `None`: at any time.
-    pub fn waits_until(&self, now: Duration) -> Option<Duration> {
+    fn waits_until(&self, now: Duration) -> Option<Duration> {
         self.last_change.map(|at| at + self.apart).filter(|until| now < *until)
     }
 

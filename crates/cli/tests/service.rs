@@ -44,7 +44,8 @@ fn document() -> Value {
         ],
         "totals": { "kept": 2, "failed": 2, "settings": 53, "manual": 1, "overflows": 0, "better_tables": 1, "moved_entries": 7, "taken_back": 1,
             "heard": { "links": 7, "ethtool": 2, "netdev": 4, "uevents": 3, "files": 0 },
-            "better_interrupts": 1, "moved_interrupts": 3, "interrupts_taken_back": 2, "better_masks": 1, "changed_masks": 2, "masks_taken_back": 1 },
+            "better_interrupts": 1, "moved_interrupts": 3, "interrupts_taken_back": 2, "better_masks": 1, "changed_masks": 2, "masks_taken_back": 1,
+            "better_groups": 1, "changed_groups": 3, "groups_taken_back": 2 },
         "problem": null, "deaf": ["netdev: ENOENT (No such file or directory)"],
         "loads": [
             { "interface": "eth1", "unix_time": 1_795_187_400, "finding": { "would_move": {
@@ -54,6 +55,9 @@ fn document() -> Value {
                 "cpu": 3, "busy_percent": 71, "mean_percent": 30, "why_not": null } } },
             { "interface": "eth3", "unix_time": 1_795_187_400, "finding": { "elephant": {
                 "entry": 9, "queue": 4, "percent": 83 } } },
+            { "interface": "eth4", "unix_time": 1_795_187_400, "finding": { "would_regroup": {
+                "groups": { "from_latency_queues": 2, "to_latency_queues": 5, "of_queues": 8, "from_policy": "bulk",
+                    "to_policy": "cpu", "busy_percent": 62 }, "why_not": null } } },
         ],
     })
 }
@@ -241,6 +245,11 @@ fn documents_of_a_service() {
     let shared = json!({ "queues": [3, 5], "from_cpu": 3, "to_cpu": 9, "programs_percent": null });
     let off = json!({ "queue": 0, "from_cpus": [], "to_cpus": [2, 3, 4, 5], "busy_cpu": 0 });
     let mask = json!({ "queue": 0, "from_cpus": [2, 3, 4, 5], "to_cpus": [2, 3, 5], "busy_cpu": 4 });
+    let groups = |to: u32, policy: &str, busy: Option<u32>| {
+        json!({ "from_latency_queues": 2, "to_latency_queues": to, "of_queues": 8, "from_policy": "bulk", "to_policy": policy,
+            "busy_percent": busy })
+    };
+    let (both, policy) = (groups(5, "cpu", Some(62)), groups(2, "cpu", None));
     let findings = [
         json!({ "would_move_interrupt": { "interrupt": interrupt, "before_percent": 100, "predicted_percent": 34 } }),
         json!({ "moved_interrupt": { "interrupt": shared, "before_percent": 82, "predicted_percent": 45 } }),
@@ -248,6 +257,9 @@ fn documents_of_a_service() {
         json!({ "would_change_mask": { "mask": off, "before_percent": 90, "predicted_percent": 45 } }),
         json!({ "changed_mask": { "mask": mask, "before_percent": 100, "predicted_percent": 14 } }),
         json!({ "mask_taken_back": { "why": "the loads after the step are unknown" } }),
+        json!({ "would_regroup": { "groups": both, "why_not": "rule 3 would have to be created" } }),
+        json!({ "regrouped": { "groups": policy } }),
+        json!({ "groups_taken_back": { "why": "the loads after the step are unknown" } }),
     ];
     let texts = findings.map(|finding| {
         let service = service(|d| d["loads"][0]["finding"] = finding);
@@ -268,6 +280,10 @@ fn documents_of_a_service() {
             "changed the RPS mask of receive queue 0 from CPUs 2-5 to CPUs 2-3,5: CPU 4 is busy for 100 % of its time; the \
              busiest CPU with packets will be busy for 14 % (predicted)",
             "restored the RPS mask from before the last change: the loads after the step are unknown",
+            "other groups of queues would suit the traffic: 5 of 8 queues for latency instead of 2, and policy cpu for the bulk \
+             queues instead of bulk, whose CPUs are busy for 62 % of their time; not changed: rule 3 would have to be created",
+            "changed the groups of queues: policy cpu for the bulk queues instead of bulk",
+            "restored the groups of queues from before the last change: the loads after the step are unknown",
         ]
     );
     let dir = Dir::new();
@@ -331,6 +347,9 @@ fn metrics_of_a_service() {
         "ringwise_service_better_rps_masks_total 1",
         "ringwise_service_changed_rps_masks_total 2",
         "ringwise_service_rps_mask_changes_taken_back_total 1",
+        "ringwise_service_better_groups_total 1",
+        "ringwise_service_changed_groups_total 3",
+        "ringwise_service_group_changes_taken_back_total 2",
         "ringwise_service_last_action_timestamp_seconds 1795187427",
     ];
     assert_eq!(page(), expected);

@@ -68,7 +68,13 @@ impl Service<'_> {
         let now = self.now();
         let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(()) };
         f.last = Some((sample, found));
-        let Some(change) = f.state.as_mut().and_then(|s| s.step(now, found)) else { return Ok(()) };
+        let Some(state) = f.state.as_mut() else { return Ok(()) };
+        let Some(change) = state.step(now, found) else {
+            if state.suits() {
+                self.found(dev.into(), Finding::GroupsSuit);
+            }
+            return Ok(());
+        };
         if !self.acts_on(dev) {
             let groups = self.describe(dev, change, found);
             self.found(dev.into(), Finding::WouldRegroup { groups, why_not: None });

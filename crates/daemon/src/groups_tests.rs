@@ -187,6 +187,8 @@ fn without_the_request_of_the_user_it_only_reports() {
         assert_eq!((moderation(&rig), service.state.totals.better_groups), (first.clone(), 1));
         let load = &service.state.loads.last().unwrap().finding;
         assert!(matches!(load, Finding::WouldRegroup { why_not: None, .. }), "{load:?}");
+        samples(&rig, service, USUAL, 1);
+        assert!(service.state.loads.is_empty(), "{:?}", service.state.loads);
     });
     assert_eq!(rig.journals(), 1);
     assert!(events.iter().any(|e| e.to_string().contains("queues for latency instead of 2")), "{events:?}");

@@ -140,7 +140,7 @@ impl Service<'_> {
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
         self.say(&Event::Load(load.clone()));
-        if load.finding != Finding::Even {
+        if !matches!(load.finding, Finding::Even | Finding::GroupsSuit) {
             self.state.loads.push(load);
         }
         true

@@ -319,7 +319,7 @@ fn numbers(s: &ServiceState) -> Service {
             let heard = &s.totals.heard;
             [heard.links, heard.ethtool, heard.netdev, heard.uevents, heard.files]
         },
-        uneven: s.loads.iter().map(|l| l.interface.clone()).collect(),
+        uneven: s.loads.iter().filter(|l| !l.finding.is_about_groups()).map(|l| l.interface.clone()).collect(),
         better_tables: s.totals.better_tables,
         moved_entries: s.totals.moved_entries,
         taken_back: s.totals.taken_back,

@@ -139,6 +139,8 @@ pub enum Finding {
         /// Why.
         why: String,
     },
+    /// The groups of queues suit the traffic again.
+    GroupsSuit,
     /// The load is even again.
     Even,
 }
@@ -411,6 +413,11 @@ impl Finding {
         Self::Elephant { entry: e.entry as u32, queue: e.queue, percent: whole(e.points) }
     }
 
+    /// Whether it is about groups of queues, whose traffic may be even.
+    pub fn is_about_groups(&self) -> bool {
+        matches!(self, Self::WouldRegroup { .. } | Self::Regrouped { .. } | Self::GroupsTakenBack { .. })
+    }
+
     pub(super) fn subject(&self) -> Subject {
         match self {
             Self::WouldMoveInterrupt { .. } | Self::WouldChangeMask { .. } => Subject::BetterElsewhere,
@@ -452,7 +459,10 @@ impl Finding {
                 | Self::GroupsTakenBack { .. },
                 _,
             ) => true,
-            (Self::Even, None) => false,
+            (Self::Even | Self::GroupsSuit, None) => false,
+            (Self::GroupsSuit, Some(earlier)) => matches!(earlier, Self::WouldRegroup { .. }),
+            // Groups change at another pace.
+            (Self::Even, Some(earlier)) if earlier.is_about_groups() => false,
             // Only loads differ a little.
             (Self::WouldMove { moves, .. }, Some(Self::WouldMove { moves: earlier, .. })) => moves != earlier,
             (Self::WouldMoveInterrupt { interrupt, .. }, Some(Self::WouldMoveInterrupt { interrupt: earlier, .. })) => {
@@ -534,6 +544,7 @@ impl fmt::Display for Finding {
                 "entry {entry} of the RSS table (queue {queue}) takes {percent} % of a CPU, and no table can split it; a \
                  flow rule or RFS may help"
             ),
+            Self::GroupsSuit => f.write_str("the groups of queues suit the traffic again"),
             Self::Even => f.write_str("the load is even again"),
         }
     }

@@ -284,8 +284,8 @@ pub(super) const TOPICS: &[Topic] = &[
          once a second. If one CPU of an interface stays much busier with packets than the others, it counts the \
          packets of each table entry for 3 s, and reports a table that would be better. The loads of such a report are \
          predicted. If no entry can move, it looks for an interrupt whose CPU serves several queues or is taken by \
-         a program, and for a better CPU. It changes the table and interrupts itself only on the interfaces of act_on_load, in small \
-         steps; when the service ends, the earlier values are restored. An entry that takes more than a CPU can give is named, because no table can \
+         a program, and for a better CPU. With goal mixed it compares the traffic of 30 s with the groups of queues. It changes the \
+         table, interrupts and groups itself only on the interfaces of act_on_load, in small steps; when the service ends, the earlier values are restored. An entry that takes more than a CPU can give is named, because no table can \
          split it.",
         &[
             "Show|the line load of ringwise status; daemon.json: loads",
