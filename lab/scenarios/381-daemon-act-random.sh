@@ -19,6 +19,7 @@ rm -rf $RINGWISE_STATE_DIR
 ip() { /usr/bin/ip "$@"; }
 # shellcheck disable=SC3045 # busybox has it
 ulimit -l 65536
+# shellcheck disable=SC2034 # daemon.sh reads it
 devs=mq0
 uneven_pair
 
