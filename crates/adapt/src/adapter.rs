@@ -295,8 +295,15 @@ impl Adapter {
     /// Ends [`Action::Off`], unless a write is suspected to reset the device. What is in effect now is the new base.
     pub fn resume(&mut self) {
         self.off = self.off.filter(|(_, why)| *why == OffReason::LinkInterrupted);
+        self.refusals = 0;
+        self.new_base();
+    }
+
+    /// What is in effect now is the new base. [`Action::Off`] stays.
+    pub fn new_base(&mut self) {
         self.phase = Phase::Watching;
-        (self.table, self.wrote, self.refusals) = (None, false, 0);
+        (self.table, self.wrote) = (None, false);
+        self.window.clear();
         self.interrupts.begin_again();
         self.masks.begin_again();
     }

@@ -24,6 +24,8 @@ const APART: Duration = Duration::from_secs(120);
 const LONGEST_APART: Duration = Duration::from_secs(3600);
 /// A change back to the choice before it within this time, or twice the time between changes, goes to and fro.
 const RETURN: Duration = Duration::from_secs(30 * 60);
+/// A link that goes down within this time after a change does so because of it: the service looks at the host some seconds later.
+const LIKELY_CAUSE: Duration = Duration::from_secs(15);
 /// Policy `cpu` has to lower the interrupts per packet at least to this part.
 const FEWER_INTERRUPTS: f64 = 0.9;
 
@@ -146,6 +148,14 @@ impl Groups {
     pub fn delay(&mut self, now: Duration) {
         self.apart = self.longer();
         (self.last, self.last_change) = (None, Some(now));
+    }
+
+    /// The link went down, or the device was set up again. Right after a change, the change is the likely cause: the next one is long after
+    /// it.
+    pub fn interrupted(&mut self, now: Duration) {
+        if self.last_change.is_some_and(|at| now <= at + LIKELY_CAUSE) {
+            (self.apart, self.last_change) = (LONGEST_APART, Some(now));
+        }
     }
 
     /// What was requested is in effect again.

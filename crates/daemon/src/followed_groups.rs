@@ -74,9 +74,14 @@ impl FollowedGroups {
         if let Some(f) = self.interfaces.get_mut(dev) {
             f.state.iter_mut().for_each(Groups::begin_again);
             f.moved.clear();
-            f.judging = None;
+            (f.judging, f.last) = (None, None);
             f.read_again();
         }
+    }
+
+    /// The link of this interface went down, or its device was set up again.
+    pub(crate) fn interrupted(&mut self, dev: &str, now: Duration) {
+        self.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()).into_iter().for_each(|s| s.interrupted(now));
     }
 
     /// For the next service.

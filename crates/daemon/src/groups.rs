@@ -98,14 +98,18 @@ impl Service<'_> {
     }
 
     fn regroup(&mut self, dev: &str, change: GroupChange, found: Suggested, rates: &Rates) -> Result<(), String> {
-        if self.follow.as_ref().is_some_and(|f| f.moved().contains_key(dev)) {
-            // Both write tables and interrupts. The next sample sees the layout that was requested.
-            self.restore_moves(dev);
-            return Ok(());
-        }
         let now = self.now();
         if !self.follow.as_mut().is_none_or(|f| f.take_turn(dev, now)) {
             return Ok(());
+        }
+        let single = |service: &Self| service.follow.as_ref().is_some_and(|f| f.moved().contains_key(dev));
+        if single(self) {
+            // Both write tables and interrupts.
+            self.restore_moves(dev);
+            let present = self.groups.interfaces.get(dev).and_then(|f| f.state.as_ref()).map(Groups::present);
+            if single(self) || present != Some(change.from) {
+                return Ok(());
+            }
         }
         let groups = self.describe(dev, change, found);
         let planned = match self.changes_of_groups(dev, change)? {
@@ -139,6 +143,7 @@ impl Service<'_> {
         let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(()) };
         f.state.iter_mut().for_each(|s| s.written(now, change));
         f.wrote(&planned.changes);
+        f.last = None;
         // Interrupts may have other CPUs now.
         f.layout = layout(&host, dev);
         f.before = None;
@@ -147,9 +152,14 @@ impl Service<'_> {
         f.judging = Some(Judging { change, written: planned.changes, bulk: planned.bulk, before });
         f.due = host.since_boot() + AFTER;
         // Its table and its interrupts are a new base of single moves.
-        self.follow_again(dev);
+        self.new_base(dev);
         self.found(dev.into(), Finding::Regrouped { groups });
         Ok(())
+    }
+
+    /// Single moves begin with what is in effect now, as soon as they are allowed.
+    fn new_base(&mut self, dev: &str) {
+        self.follow.as_mut().into_iter().for_each(|f| f.new_base(dev));
     }
 
     fn delay_groups(&mut self, dev: &str) {
@@ -174,7 +184,7 @@ impl Service<'_> {
             f.wrote(&back);
             f.read_again();
         }
-        self.follow_again(dev);
+        self.new_base(dev);
         self.found(dev.into(), Finding::GroupsTakenBack { why: why.to_string() });
     }
 }

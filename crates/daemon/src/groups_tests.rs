@@ -9,12 +9,12 @@ use ringwise_knob::Setting;
 use ringwise_model::{Coalesce, CpuId, Goal};
 use ringwise_observe::{CpuRates, Drops, Flow, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{Sim, build};
+use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
 
 use super::EVERY;
 use crate::follow::Finding;
 use crate::follow::tests::of_queue;
-use crate::load_rig::{balanced, hands_over};
+use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
 use crate::state::Cause;
@@ -81,6 +81,35 @@ fn samples(rig: &Rig, service: &mut Service, t: Traffic, n: u32) {
         rig.sim.sleep(EVERY);
         let rates = rates(rig, t);
         service.groups_of(DEV, Some(rates));
+    }
+}
+
+/// Seconds in which the CPU of queue 0 has much more packets than the others.
+fn uneven(rig: &Rig, service: &mut Service, n: u32) {
+    let layout = crate::follow::layout(&rig.host).unwrap();
+    for _ in 0..n {
+        rig.sim.sleep(Duration::from_secs(1));
+        let table = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
+        let mut by_queue = [0u64; 8];
+        for hash in 1..=256u32 {
+            let at = hash as usize % table.len();
+            let packets = if at % 8 == 0 { 90 } else { 20 };
+            by_queue[table[at] as usize] += packets;
+            let (bytes, segments) = (packets * 100, packets);
+            rig.sim.receive(DEV, Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes, segments });
+        }
+        let nic = rig.now().nic(DEV).unwrap().clone();
+        let cpu = |q: u32| {
+            let vector = nic.vector_of(ringwise_model::Dir::Rx, q).unwrap();
+            let rates = CpuRates {
+                softirq_percent: Some(by_queue[q as usize] as f64 / 32.0),
+                irq_percent: Some(0.0),
+                napi_threads_percent: Some(0.0),
+                ..CpuRates::default()
+            };
+            (vector.asked.known().unwrap().first().unwrap(), rates)
+        };
+        second(rig, service, &layout, &crate::follow::tests::rates(DEV, (0..8).map(cpu).collect()));
     }
 }
 
@@ -238,8 +267,34 @@ fn a_reset_restores_the_groups_that_were_requested() {
         later(service);
         service.look(true);
         assert_eq!((of_latency(&rig), balanced(&rig)), (2, 0), "{:?}", service.state);
+        // The change is the likely cause: it is not made again for an hour.
+        samples(&rig, service, SHORT, 100);
+        assert_eq!(service.state.totals.changed_groups, 1);
+        samples(&rig, service, SHORT, 30);
+        assert_eq!(service.state.totals.changed_groups, 2);
     });
     assert!(rig.holds());
+}
+
+/// A device whose table follows the load: single moves and groups take turns, and neither keeps the other from its change.
+#[test]
+fn single_moves_are_restored_before_groups_change() {
+    let rig = rig();
+    let first = moderation(&rig);
+    rig.serve(|service| {
+        let table: Vec<u32> = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
+        uneven(&rig, service, 60);
+        let now = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
+        assert_ne!(now, table, "{:?}", service.state.loads);
+        samples(&rig, service, SHORT, 2);
+        assert_ne!(moderation(&rig), first, "{:?}", service.state);
+        assert_eq!(service.state.totals.changed_groups, 1);
+        let left: Vec<u32> = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
+        assert_eq!(left, table);
+        uneven(&rig, service, 60);
+        assert_ne!(rig.now().nic(DEV).unwrap().rss.known().unwrap().table, table, "entries move again");
+        assert!(rig.holds());
+    });
 }
 
 /// The service may write what these changes consist of, and nothing that interrupts traffic.

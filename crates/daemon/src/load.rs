@@ -228,6 +228,7 @@ impl Service<'_> {
         let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
         if heard.link || heard.bound {
             let host = self.host.clone();
+            self.groups.interrupted(dev, host.since_boot());
             self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), dev));
         }
         heard

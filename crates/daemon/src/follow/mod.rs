@@ -226,6 +226,14 @@ impl Follow {
         }
     }
 
+    /// The same, but an interface whose moves have ended for a time, or until a person resumes them, stays so.
+    pub(crate) fn new_base(&mut self, dev: &str) {
+        if let Some(f) = self.followed.get_mut(dev) {
+            f.adapter.new_base();
+            (f.facts, f.counting, f.counts) = (None, None, None);
+        }
+    }
+
     /// The link of this interface went down, or its device was set up again. What is in effect is the base.
     pub(crate) fn interrupted(&mut self, host: &dyn Host, dev: &str) {
         if let Some(f) = self.followed.get_mut(dev) {
