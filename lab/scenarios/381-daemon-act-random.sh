@@ -21,7 +21,9 @@ ip() { /usr/bin/ip "$@"; }
 ulimit -l 65536
 # shellcheck disable=SC2034 # daemon.sh reads it
 devs=mq0
-uneven_pair
+cost_pair
+status "the layout is applied" 0 ringwise apply --yes --goal forward mq0
+status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
 
 # table: the indirection table.
 table() {
