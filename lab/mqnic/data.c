@@ -131,6 +131,8 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 	/* Packets that are not IP, and all packets without the feature, are received on queue 0. */
 	if (!f.type || !(nic->dev->features & NETIF_F_RXHASH))
 		return offset;
+	if (mq_quirk(nic, MQ_OLD_TABLE) && rss->old[hash % MQ_INDIR] < nic->nrx)
+		return rss->old[hash % MQ_INDIR] + offset;
 	return rss->indir[hash % MQ_INDIR] + offset;
 }
 

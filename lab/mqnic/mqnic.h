@@ -64,6 +64,7 @@
 #define MQ_ANY_QUEUE		BIT(21)	/* 2097152 a rule may name a queue that is not in use: packets that match it are lost */
 #define MQ_NO_HASH		BIT(22)	/* 4194304 packets are steered by their hash, but it is not reported */
 #define MQ_TABLE_RESETS		BIT(23)	/* 8388608 setting an RSS table or key sets up the device again, as bnxt does */
+#define MQ_OLD_TABLE		BIT(24)	/* 16777216 packets go by the RSS table from before the quirk, whatever is set */
 
 struct mqnic;
 struct mq_queue;
@@ -96,6 +97,7 @@ struct mq_rss {
 	u8 used, xfrm;
 	u8 key[MQ_KEY];
 	u32 indir[MQ_INDIR];
+	u32 old[MQ_INDIR];	/* as last set without MQ_OLD_TABLE */
 	u32 fields[IPV6_FLOW + 1];
 };
 

@@ -124,8 +124,11 @@ static int mq_write_rss(struct mqnic *nic, u32 id, const u32 *indir, const u8 *k
 		return -EOPNOTSUPP;
 	if ((indir && mq_quirk(nic, MQ_NO_TABLE)) || (key && mq_quirk(nic, MQ_NO_KEY)))
 		return -EOPNOTSUPP;
-	if (indir)
+	if (indir) {
 		memcpy(rss->indir, indir, sizeof(rss->indir));
+		if (!mq_quirk(nic, MQ_OLD_TABLE))
+			memcpy(rss->old, indir, sizeof(rss->old));
+	}
 	if (key)
 		memcpy(rss->key, key, MQ_KEY);
 	if (xfrm != RXH_XFRM_NO_CHANGE)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The service requested to write RSS tables: it writes none if the device does not hash, if RPS or a rule selects the queue, or if packets have no hash. Where the driver reports no hash, sampled headers replace it. A NIC that sets itself up again for a write is skipped afterwards.
+# The service requested to write RSS tables: it writes none if the device does not hash, if RPS or a rule selects the queue, or if packets have no hash. Where the driver reports no hash, sampled headers replace it. A step that does not help as predicted is restored. A NIC that sets itself up again for a write is skipped afterwards.
 # hosts: router16
 # kernels: 6.12
 # areas: daemon
@@ -89,6 +89,24 @@ while ! cmp -s /tmp/table /tmp/now && [ $n -lt 100 ]; do
 	n=$((n + 1))
 done
 unchanged "after its end the table is restored" /tmp/table /tmp/now
+echo 0 >/sys/module/mqnic/parameters/quirk
+
+# The device accepts a table and does not use it, so the prediction is wrong.
+serve --config none --act mq0
+load
+echo 16777216 >/sys/module/mqnic/parameters/quirk
+check "the table is changed" logged "mq0: changed the RSS table: " 90
+read -r _from _ </proc/uptime
+check "a step that does not help is restored" logged "mq0: restored the entries of the last change of the RSS table: " 30
+read -r _to _ </proc/uptime
+echo "# restored after $(awk "BEGIN { print $_to - $_from }") s"
+check "within 10 s" test "$(awk "BEGIN { print int($_to - $_from) }")" -lt 10
+ethtool -x mq0 >/tmp/now
+unchanged "the table is as before" /tmp/table /tmp/now
+send_end
+grep -F 'mq0: ' $log
+status "stop" 0 ringwise daemon stop
+wait $service
 echo 0 >/sys/module/mqnic/parameters/quirk
 
 # The device sets itself up again for each write of the table.
