@@ -26,6 +26,9 @@ const LONGEST_APART: Duration = Duration::from_secs(3600);
 const RETURN: Duration = Duration::from_secs(30 * 60);
 /// A link that goes down within this time after a change does so because of it: the service looks at the host some seconds later.
 const LIKELY_CAUSE: Duration = Duration::from_secs(15);
+/// The first time without changes after such an interruption; each further one is twice as long.
+const FIRST_OFF: Duration = Duration::from_secs(3600);
+const LONGEST_OFF: Duration = Duration::from_secs(8 * 3600);
 /// Policy `cpu` has to lower the interrupts per packet at least to this part.
 const FEWER_INTERRUPTS: f64 = 0.9;
 
@@ -90,12 +93,28 @@ pub struct Groups {
     apart: Duration,
     /// The end of the last change, restored or not.
     last_change: Option<Duration>,
+    /// The last change went back to the groups before it.
+    returned: bool,
+    /// No change before this, because one has interrupted the link.
+    off_until: Option<Duration>,
+    /// How often that has happened.
+    offs: u32,
 }
 
 impl Groups {
     /// These groups are in effect, as requested.
     pub fn new(base: GroupChoice) -> Self {
-        Self { present: base, base, last: None, before: None, apart: APART, last_change: None }
+        Self {
+            present: base,
+            base,
+            last: None,
+            before: None,
+            apart: APART,
+            last_change: None,
+            returned: false,
+            off_until: None,
+            offs: 0,
+        }
     }
 
     /// What is in effect.
@@ -128,19 +147,27 @@ impl Groups {
 
     /// It was written.
     pub fn written(&mut self, now: Duration, change: GroupChange) {
-        if let Some((before, at)) = self.before {
-            self.apart = match before == change.to && now < at + RETURN.max(self.apart * 2) {
-                true => self.longer(),
-                false => (self.apart / 2).max(APART),
-            };
+        let back = |(before, at): (GroupChoice, Duration)| before == change.to && now < at + RETURN.max(self.apart * 2);
+        self.returned = self.before.is_some_and(back);
+        if self.returned {
+            self.apart = self.longer();
         }
         self.before = Some((change.from, now));
         (self.present, self.last, self.last_change) = (change.to, None, Some(now));
     }
 
+    /// It was judged, and stays: unless it went back, the next one waits half as long.
+    pub fn kept(&mut self) {
+        if !self.returned {
+            self.apart = (self.apart / 2).max(APART);
+        }
+    }
+
     /// It was written, and then restored: the next one waits twice as long.
     pub fn restored(&mut self, now: Duration, change: GroupChange) {
         self.present = change.from;
+        // It did not stay, so the next one does not go back to it.
+        self.before = None;
         self.delay(now);
     }
 
@@ -153,14 +180,16 @@ impl Groups {
     /// The link went down, or the device was set up again. Right after a change, the change is the likely cause: the next one is long after
     /// it.
     pub fn interrupted(&mut self, now: Duration) {
-        if self.last_change.is_some_and(|at| now <= at + LIKELY_CAUSE) {
-            (self.apart, self.last_change) = (LONGEST_APART, Some(now));
+        let is_off = self.off_until.is_some_and(|until| now < until);
+        if !is_off && self.last_change.is_some_and(|at| now <= at + LIKELY_CAUSE) {
+            self.off_until = Some(now + FIRST_OFF.saturating_mul(1 << self.offs.min(10)).min(LONGEST_OFF));
+            self.offs += 1;
         }
     }
 
-    /// What was requested is in effect again.
-    pub fn begin_again(&mut self) {
-        (self.present, self.last) = (self.base, None);
+    /// These groups are in effect now, as requested. The waits stay.
+    pub fn begin_again(&mut self, base: GroupChoice) {
+        (self.base, self.present, self.last, self.before) = (base, base, None, None);
     }
 
     /// Whether the last sample suggested what is in effect.
@@ -170,7 +199,7 @@ impl Groups {
 
     /// When the next change may be made. `None`: at any time.
     fn waits_until(&self, now: Duration) -> Option<Duration> {
-        self.last_change.map(|at| at + self.apart).filter(|until| now < *until)
+        self.last_change.map(|at| at + self.apart).max(self.off_until).filter(|until| now < *until)
     }
 
     fn longer(&self) -> Duration {
@@ -202,6 +231,8 @@ pub struct Counted {
 
 /// Judges a change by the counters before and after it. A policy has to do what it is for: with `cpu`, the bulk queues interrupt less often.
 ///
+/// What was counted before and is unknown now, because the queues receive nothing, shows no gain.
+///
 /// Errors: why it is restored.
 pub fn judge(change: GroupChange, before: &Counted, after: &Counted) -> Result<(), RestoreReason> {
     if let Some(why) = more_drops(before.drops_per_s, after.drops_per_s) {
@@ -209,6 +240,10 @@ pub fn judge(change: GroupChange, before: &Counted, after: &Counted) -> Result<(
     }
     if let Some(why) = more_out_of_order(before.out_of_order_per_s, after.out_of_order_per_s) {
         return Err(why);
+    }
+    let lost = |before: Option<f64>, after: Option<f64>| before.is_some() && after.is_none();
+    if lost(before.drops_per_s, after.drops_per_s) || lost(before.interrupts_per_packet, after.interrupts_per_packet) {
+        return Err(RestoreReason::NotMeasured);
     }
     let to_cpu = change.from.policy != change.to.policy && change.to.policy == GroupPolicy::Cpu;
     if let (true, Some(b), Some(a)) = (to_cpu, before.interrupts_per_packet, after.interrupts_per_packet)

@@ -93,8 +93,51 @@ fn a_restored_change_waits() {
     assert_eq!((g.step(s(90), by(5, 10)), g.step(s(120), by(5, 10))), (None, None));
     assert_eq!(g.step(s(330), by(5, 10)), Some(change));
     g.written(s(330), change);
-    g.begin_again();
+    g.begin_again(choice(3, GroupPolicy::Bulk));
     assert!(!g.has_changed(), "the driver was loaded again");
+    assert_eq!(g.present().latency_queues, 3, "with another number of queues");
+}
+
+/// A change that does harm each time is tried less and less often.
+#[test]
+fn each_restored_change_waits_longer() {
+    let (mut g, mut at) = (two_of_eight(), Vec::new());
+    for n in 1..=2880 {
+        let now = 30 * n;
+        if let Some(change) = g.step(s(now), by(5, 10)) {
+            g.written(s(now), change);
+            g.restored(s(now + 5), change);
+            at.push(now);
+        }
+    }
+    let waits: Vec<u64> = at.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!(waits.windows(2).all(|w| w[1] >= w[0]) && waits.last().is_some_and(|w| *w >= 3600), "{waits:?}");
+    assert!(at.len() <= 30, "{at:?}");
+}
+
+#[test]
+fn a_kept_change_shortens_the_wait_again() {
+    let mut g = two_of_eight();
+    let change = GroupChange { from: choice(2, GroupPolicy::Bulk), to: choice(5, GroupPolicy::Bulk) };
+    g.written(s(100), change);
+    g.restored(s(105), change);
+    g.written(s(1000), change);
+    g.kept();
+    assert_eq!(g.waits_until(s(1000)), Some(s(1120)));
+}
+
+#[test]
+fn changes_that_interrupt_the_link_end_for_hours() {
+    let mut g = two_of_eight();
+    let change = GroupChange { from: choice(2, GroupPolicy::Bulk), to: choice(5, GroupPolicy::Bulk) };
+    for (at, hours) in [(100, 1), (100_000, 2), (200_000, 4), (300_000, 8), (400_000, 8)] {
+        g.written(s(at), change);
+        g.interrupted(s(at + 4));
+        g.interrupted(s(at + 9));
+        assert_eq!(g.waits_until(s(at + 10)), Some(s(at + 4 + hours * 3600)));
+    }
+    g.interrupted(s(500_000));
+    assert_eq!(g.waits_until(s(500_001)), None, "long after the last change");
 }
 
 #[test]
@@ -115,6 +158,7 @@ fn a_change_is_judged_by_what_it_is_for() {
     let reordered = Counted { out_of_order_per_s: Some(900.0), ..of(0.0, 0.5) };
     assert!(matches!(judge(to_bulk, &of(0.0, 0.2), &reordered), Err(RestoreReason::OutOfOrder { .. })));
     assert_eq!(judge(to_cpu, &Counted::default(), &Counted::default()), Ok(()), "unknown counters show nothing bad");
+    assert_eq!(judge(to_cpu, &of(0.0, 0.5), &Counted::default()), Err(RestoreReason::NotMeasured));
 }
 
 #[test]

@@ -188,7 +188,10 @@ pub(crate) fn transact(
     lock.note(&holder);
     // Before anything is written to disk: a refusal here leaves nothing behind. Starting a process and publishing both take time.
     let armed = std::thread::scope(|s| {
-        s.spawn(|| store.publish(Some(&holder)));
+        let publishes = std::thread::Builder::new().spawn_scoped(s, || store.publish(Some(&holder)));
+        if publishes.is_err() {
+            store.publish(Some(&holder));
+        }
         arm(&cx, lock, id)
     });
     let mut guard = ReleasedGuard(armed?);

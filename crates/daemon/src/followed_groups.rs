@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_adapt::groups::{Counted, GroupChange, Groups, Suggested};
+use ringwise_adapt::groups::{Counted, EVERY, GroupChange, GroupChoice, Groups, Suggested};
+use ringwise_adapt::judge::RestoreReason;
 use ringwise_knob::Address;
 use ringwise_model::{Dir, Intent, TrafficSample};
 use ringwise_observe::{Counters, Layout, Rates, Sampler};
@@ -13,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::follow::OUT_OF_ORDER;
+
+/// The longest wait after a sample for which nothing could be planned.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// The interfaces whose groups follow the traffic: those of goal `mixed`.
 #[derive(Default)]
@@ -23,10 +27,14 @@ pub(crate) struct FollowedGroups {
 /// One interface.
 #[derive(Default)]
 pub(crate) struct Followed {
-    /// What was requested for it. `None`: another process began, and its state is continued.
-    intent: Option<Intent>,
+    /// What was requested for it. `None`: its goal is not `mixed` at present, or it is away.
+    pub intent: Option<Intent>,
     /// `None`: which groups were requested is not planned yet.
     pub state: Option<Groups>,
+    /// The groups that were requested have to be planned again.
+    pub stale: bool,
+    /// Receive queues, when they were planned.
+    pub queues: usize,
     /// Settings that changes of the groups have written and that are not as requested.
     moved: BTreeSet<Address>,
     pub layout: Option<Layout>,
@@ -34,29 +42,46 @@ pub(crate) struct Followed {
     /// The sample of the last plan, and what it suggested.
     pub last: Option<(TrafficSample, Suggested)>,
     pub judging: Option<Judging>,
+    /// A change that has to be restored, and why: another run held the lock.
+    pub restoring: Option<(Judging, RestoreReason)>,
     /// When the counters are read next.
     pub due: Duration,
+    /// The wait after a sample for which nothing could be planned.
+    wait: Duration,
+    /// Why not, as last reported.
+    pub noted: Option<String>,
 }
 
 /// A change that was written and is judged soon.
+#[derive(Clone)]
 pub(crate) struct Judging {
     pub change: GroupChange,
     pub written: Vec<Change>,
     pub bulk: Vec<u32>,
     pub before: Counted,
+    /// Readings that could not be compared with the one before.
+    pub misses: u32,
 }
 
 /// What the next service continues.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LeftGroups {
+    intent: Option<Intent>,
     state: Groups,
+    queues: usize,
     moved: BTreeSet<Address>,
 }
 
 impl FollowedGroups {
     /// How long until counters are read. `None`: no interface has such groups.
     pub(crate) fn wait(&self, now: Duration) -> Option<Duration> {
-        self.interfaces.values().map(|f| f.due.saturating_sub(now)).min()
+        self.interfaces.values().filter(|f| f.intent.is_some()).map(|f| f.due.saturating_sub(now)).min()
+    }
+
+    /// Interfaces whose counters are read now.
+    pub(crate) fn due(&self, now: Duration) -> Vec<String> {
+        let due = self.interfaces.iter().filter(|(_, f)| f.intent.is_some() && f.due <= now);
+        due.map(|(dev, _)| dev.clone()).collect()
     }
 
     /// What changes of groups have written, by interface.
@@ -64,17 +89,23 @@ impl FollowedGroups {
         self.interfaces.iter().filter(|(_, f)| !f.moved.is_empty()).map(|(dev, f)| (dev, &f.moved))
     }
 
-    /// Queues or interrupts may have changed.
+    /// The groups that changes have brought into effect.
+    pub(crate) fn changed_choices(&self) -> BTreeMap<String, GroupChoice> {
+        let of = |f: &Followed| f.state.as_ref().filter(|s| s.has_changed()).map(Groups::present);
+        self.interfaces.iter().filter_map(|(dev, f)| Some((dev.clone(), of(f)?))).collect()
+    }
+
+    /// Queues or interrupts may have changed. What is judged in some seconds is counted to its end.
     pub(crate) fn changed(&mut self) {
-        self.interfaces.values_mut().for_each(Followed::read_again);
+        self.interfaces.values_mut().filter(|f| f.judging.is_none()).for_each(Followed::read_again);
     }
 
     /// What was requested is in effect on this interface.
     pub(crate) fn begin_again(&mut self, dev: &str) {
         if let Some(f) = self.interfaces.get_mut(dev) {
-            f.state.iter_mut().for_each(Groups::begin_again);
             f.moved.clear();
-            (f.judging, f.last) = (None, None);
+            (f.judging, f.restoring) = (None, None);
+            f.plan_again();
             f.read_again();
         }
     }
@@ -86,32 +117,68 @@ impl FollowedGroups {
 
     /// For the next service.
     pub(crate) fn left(&self) -> BTreeMap<String, LeftGroups> {
-        let of = |f: &Followed| Some(LeftGroups { state: f.state.clone()?, moved: f.moved.clone() });
+        let of = |f: &Followed| {
+            Some(LeftGroups {
+                intent: f.intent.clone(),
+                state: f.state.clone()?,
+                queues: f.queues,
+                moved: f.moved.clone(),
+            })
+        };
         self.interfaces.iter().filter_map(|(dev, f)| Some((dev.clone(), of(f)?))).collect()
     }
 
     /// Continues what another service has left.
     pub(crate) fn take_over(&mut self, left: BTreeMap<String, LeftGroups>) {
-        let of = |l: LeftGroups| Followed { state: Some(l.state), moved: l.moved, ..Followed::default() };
+        let of = |l: LeftGroups| Followed {
+            intent: l.intent,
+            state: Some(l.state),
+            queues: l.queues,
+            moved: l.moved,
+            ..Followed::default()
+        };
         self.interfaces.extend(left.into_iter().map(|(dev, l)| (dev, of(l))));
     }
 
-    /// The interfaces of goal `mixed`, with what is requested for each.
+    /// The interfaces of goal `mixed`, with what is requested for each. Waits stay, also of an interface that is away for a while.
     pub(crate) fn request(&mut self, wanted: BTreeMap<String, Intent>) {
-        self.interfaces.retain(|dev, _| wanted.contains_key(dev));
+        for (dev, f) in &mut self.interfaces {
+            if !wanted.contains_key(dev) {
+                f.intent = None;
+            }
+        }
+        self.interfaces.retain(|_, f| f.intent.is_some() || f.state.is_some());
         for (dev, intent) in wanted {
             let f = self.interfaces.entry(dev).or_default();
-            if f.intent.as_ref().is_some_and(|i| *i != intent) {
-                *f = Followed::default();
+            if f.intent.as_ref() != Some(&intent) {
+                f.plan_again();
+                f.intent = Some(intent);
             }
-            f.intent = Some(intent);
         }
     }
 }
 
 impl Followed {
+    fn plan_again(&mut self) {
+        (self.stale, self.last, self.wait) = (true, None, Duration::ZERO);
+    }
+
     pub(crate) fn read_again(&mut self) {
         (self.layout, self.before) = (None, None);
+    }
+
+    /// The interface has another number of queues than when its groups were planned.
+    pub(crate) fn has_queues(&mut self, queues: usize) {
+        if self.queues != queues {
+            self.queues = queues;
+            self.plan_again();
+        }
+    }
+
+    /// Nothing could be planned for the last sample: the next one is later each time.
+    pub(crate) fn wait_longer(&mut self, now: Duration) {
+        self.wait = (self.wait * 2).clamp(EVERY, LONGEST_WAIT);
+        self.due = now + self.wait;
     }
 
     /// What happened since the last reading. `None`: this is the first one.
@@ -124,16 +191,7 @@ impl Followed {
         let before = self.before.replace(counters)?;
         Rates::between(layout, &before, self.before.as_ref()?)
     }
-}
 
-/// `None`: the host does not answer at present.
-pub(crate) fn layout(host: &Arc<dyn Host>, dev: &str) -> Option<Layout> {
-    let devs = [dev.to_string()];
-    let s = ringwise_discover::snapshot(host, &ringwise_discover::Options::layout(&devs)).ok()?;
-    Some(Layout::of(&s, &devs))
-}
-
-impl Followed {
     pub(crate) fn wrote(&mut self, changes: &[Change]) {
         for c in changes {
             match c.to == c.base {
@@ -142,6 +200,13 @@ impl Followed {
             }
         }
     }
+}
+
+/// `None`: the host does not answer at present.
+pub(crate) fn layout(host: &Arc<dyn Host>, dev: &str) -> Option<Layout> {
+    let devs = [dev.to_string()];
+    let s = ringwise_discover::snapshot(host, &ringwise_discover::Options::layout(&devs)).ok()?;
+    Some(Layout::of(&s, &devs))
 }
 
 /// What decides whether a change stays.

@@ -4,10 +4,13 @@
 use ringwise_adapt::groups::{GroupChange, GroupChoice, GroupPolicy, Suggested};
 use ringwise_apply::may_be_moved;
 use ringwise_knob::Step;
-use ringwise_model::{CpuSet, Fact, Intent, Sample, TrafficSample};
+use ringwise_model::{
+    ConfiguredBy, CpuId, CpuSet, Fact, GroupQueues, GroupWish, Intent, Sample, Snapshot, TrafficSample,
+};
 use ringwise_plan::{BulkPolicy, Group, Plan};
 
-use crate::change::{Change, is_part_of};
+use crate::change::{Change, is_part_of, named_parts, with_parts_of};
+use crate::followed_groups::Followed;
 use crate::replan::plan_adjusted;
 use crate::service::Service;
 
@@ -27,35 +30,40 @@ pub(crate) struct PlannedGroups {
 
 impl Service<'_> {
     /// The groups as requested. `None`: nothing can be planned now, or there are no such groups.
-    pub(crate) fn requested_groups(&mut self, dev: &str) -> Result<Option<GroupChoice>, String> {
-        Ok(self.plan_groups(dev, &|_| {})?.and_then(|p| choice(&p, dev)))
+    pub(crate) fn requested_groups(&self, dev: &str) -> Result<Option<GroupChoice>, String> {
+        Ok(self.plan_groups(dev, &|i| self.others(dev, i))?.and_then(|(plan, _)| choice(&plan, dev)))
     }
 
     /// The plan that this sample suggests.
-    pub(crate) fn plan_for_sample(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<Plan>, String> {
-        self.plan_groups(dev, &|i| {
-            i.sample = Some(Sample::Taken(sample.clone()));
-            i.bulk_policy = None;
-        })
+    pub(crate) fn plan_for_sample(&self, dev: &str, sample: &TrafficSample) -> Result<Option<Plan>, String> {
+        let sample = Sample::Taken(sample.clone());
+        let planned = self.plan_groups(dev, &|i| {
+            self.others(dev, i);
+            i.sample = Some(sample.clone());
+        })?;
+        Ok(planned.map(|(plan, _)| plan))
     }
 
     /// The settings that change the groups. `None`: nothing can be planned now.
     ///
     /// `Err`: why the service must not write them.
     pub(crate) fn changes_of_groups(
-        &mut self,
+        &self,
         dev: &str,
         change: GroupChange,
     ) -> Result<Option<Result<PlannedGroups, String>>, String> {
-        let to = change.to;
-        let plan = self.plan_groups(dev, &|i| {
-            (i.sample, i.latency_queues) = (None, Some(to.latency_queues));
-            i.bulk_policy = Some(to.policy.name().into());
+        let of_article = |f: &Followed| f.intent.as_ref().is_some_and(|i| i.pair_as_article);
+        if self.groups.interfaces.len() > 1 && self.groups.interfaces.get(dev).is_some_and(of_article) {
+            return Ok(Some(Err("pair_as_article has one number for all interfaces".into())));
+        }
+        let planned = self.plan_groups(dev, &|i| {
+            self.others(dev, i);
+            choose(i, dev, change.to);
         })?;
-        let Some(plan) = plan else { return Ok(None) };
+        let Some((plan, now)) = planned else { return Ok(None) };
         let bulk = group(&plan, dev, BULK).map(|g| g.queues.clone()).unwrap_or_default();
         let own = plan.steps.iter().filter(|s| s.setting.dev() == Some(dev));
-        let changes: Result<Vec<Change>, String> = own.map(|s| self.change(s)).collect();
+        let changes: Result<Vec<Change>, String> = own.map(|s| self.change(s, &now)).collect();
         Ok(Some(match changes {
             Ok(changes) if changes.is_empty() => {
                 Err("its queues have no settings that differ between the groups".into())
@@ -65,28 +73,36 @@ impl Service<'_> {
         }))
     }
 
-    fn change(&self, step: &Step) -> Result<Change, String> {
-        let address = step.setting.address().filter(may_be_moved).filter(|_| !step.interrupts_traffic);
-        let from = match &step.from {
-            Fact::Known(from) => Some(from.clone()),
-            _ => None,
+    /// The other interfaces keep the groups that are in effect on them, so that their queues are not given to these CPUs again.
+    fn others(&self, dev: &str, intent: &mut Intent) {
+        for (other, present) in self.groups.changed_choices() {
+            if other != dev {
+                choose(intent, &other, present);
+            }
+        }
+    }
+
+    fn change(&self, step: &Step, now: &Snapshot) -> Result<Change, String> {
+        let what = step.setting.address().map(|a| a.to_string()).unwrap_or_default();
+        if step.interrupts_traffic {
+            return Err(format!("{what} interrupts traffic: ringwise apply --goal mixed --sample changes it"));
+        }
+        let Some(address) = step.setting.address().filter(may_be_moved) else {
+            return Err(format!("the service does not write {what}: ringwise apply --goal mixed --sample changes it"));
         };
-        let (Some(address), Some(from)) = (address, from) else {
-            let what = step.setting.address().map(|a| a.to_string()).unwrap_or_default();
-            return Err(format!("{what} would have to be created or to interrupt traffic: run ringwise apply"));
+        let Fact::Known(from) = &step.from else {
+            return Err(format!("{what} does not exist: ringwise apply --goal mixed --sample creates it"));
         };
-        let base = self.base_of(&address, &from).unwrap_or_else(|| from.clone());
+        let from = named_parts(from, &step.setting);
+        let earlier = self.balanced.iter().find(|t| t.address == address && t.is_in_effect(now));
+        let base = earlier.map_or_else(|| from.clone(), |t| with_parts_of(t.base.clone(), &from));
         let to = if is_part_of(&step.setting, &base) { base.clone() } else { step.setting.clone() };
         Ok(Change { address, from, to, base })
     }
 
-    /// `None`: a transaction is running, or something has to be corrected first.
-    fn plan_groups(&mut self, dev: &str, adjust: &dyn Fn(&mut Intent)) -> Result<Option<Plan>, String> {
-        // Only a look may take note of new journals.
-        let known = self.journals.take();
-        let seen = self.compare();
-        self.journals = known;
-        let Some(seen) = seen? else { return Ok(None) };
+    /// The plan, and the host that it is for. `None`: a transaction is running, or something has to be corrected first.
+    fn plan_groups(&self, dev: &str, adjust: &dyn Fn(&mut Intent)) -> Result<Option<(Plan, Snapshot)>, String> {
+        let Some(seen) = self.compared()?.0 else { return Ok(None) };
         let v = &seen.in_effect;
         if v.running.is_some() || v.trial.is_some() || v.unfinished.is_some() || !v.newer.is_empty() {
             return Ok(None);
@@ -96,7 +112,42 @@ impl Service<'_> {
         if !t.steps.is_empty() || !t.plan.is_empty() {
             return Ok(None);
         }
-        plan_adjusted(dev, &self.basis(&seen, &t.manual), adjust)
+        let plan = plan_adjusted(dev, &self.basis(&seen, &t.manual), adjust)?;
+        Ok(plan.map(|plan| (plan, seen.now)))
+    }
+}
+
+/// Groups of these sizes and with this policy on one interface, as far as the goal decides them.
+fn choose(intent: &mut Intent, dev: &str, to: GroupChoice) {
+    if intent.pair_as_article {
+        (intent.sample, intent.latency_queues) = (None, Some(to.latency_queues));
+        intent.bulk_policy = Some(to.policy.name().into());
+        return;
+    }
+    // What was sampled when it was applied must not choose the policy again.
+    if let Some(Sample::Taken(sample)) = &mut intent.sample {
+        sample.interfaces.retain(|i| i.dev != dev);
+    }
+    let of_dev = |g: &&mut GroupWish, name: &str| g.dev == dev && g.name.eq_ignore_ascii_case(name);
+    let number = intent.latency_queues.is_none().then_some(GroupQueues::Count(to.latency_queues));
+    let wish = |name: &str, policy: &str, queues| GroupWish {
+        name: name.into(),
+        dev: dev.into(),
+        policy: policy.into(),
+        queues,
+        cpus: None,
+        weight: None,
+        context: false,
+        flows: Vec::new(),
+        by: ConfiguredBy::Unknown,
+    };
+    match (intent.groups.iter_mut().find(|g| of_dev(g, LATENCY)), number) {
+        (Some(latency), Some(number)) if latency.queues == GroupQueues::Auto => latency.queues = number,
+        (None, Some(number)) => intent.groups.push(wish(LATENCY, LATENCY, number)),
+        _ => {}
+    }
+    if !intent.groups.iter_mut().any(|g| of_dev(&g, BULK)) {
+        intent.groups.push(wish(BULK, to.policy.name(), GroupQueues::Auto));
     }
 }
 
@@ -129,8 +180,12 @@ pub(crate) fn is_similar(a: &TrafficSample, b: &TrafficSample) -> bool {
         (Some(a), Some(b)) => a.abs_diff(b) < most,
         (a, b) => a.is_none() && b.is_none(),
     };
+    // What the CPUs of other interfaces and programs do changes nothing here.
+    let serves =
+        |s: &TrafficSample, cpu: CpuId| s.interfaces.iter().flat_map(|i| &i.queues).any(|q| q.cpu == Some(cpu));
     let busy = |s: &TrafficSample| -> Vec<_> {
-        s.cpus.iter().map(|c| (c.cpu, c.busy_permille, c.interrupt_permille)).collect()
+        let own = s.cpus.iter().filter(|c| serves(s, c.cpu));
+        own.map(|c| (c.cpu, c.busy_permille, c.interrupt_permille)).collect()
     };
     let (before, now) = (busy(a), busy(b));
     let cpus = before.len() == now.len()
@@ -166,7 +221,7 @@ pub(crate) fn is_similar(a: &TrafficSample, b: &TrafficSample) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ringwise_model::{CpuId, SampledCpu, SampledInterface, SampledQueue};
+    use ringwise_model::{SampledCpu, SampledInterface, SampledQueue};
 
     use super::*;
 

@@ -1,9 +1,11 @@
 //! Groups of queues follow the traffic: every 30 s a sample of the counters, what a plan would choose by it, and, where the user requested
 //! it, a change of the sizes of the groups or of the policy of the bulk queues. `ringwise_adapt::groups` decides; `group_plan` plans.
 
+use std::time::Duration;
+
 use ringwise_adapt::Settled;
-use ringwise_adapt::groups::{EVERY, GroupChange, Groups, Suggested, judge};
-use ringwise_adapt::judge::AFTER;
+use ringwise_adapt::groups::{Counted, EVERY, GroupChange, Groups, Suggested, judge};
+use ringwise_adapt::judge::{AFTER, RestoreReason};
 use ringwise_knob::Reason;
 use ringwise_model::TrafficSample;
 use ringwise_model::words::with_causes;
@@ -12,9 +14,14 @@ use ringwise_observe::{Rates, traffic};
 use crate::change::Change;
 use crate::follow::{Finding, GroupsChanged};
 use crate::followed_groups::{Judging, counted_of, layout};
-use crate::group_plan::{is_similar, suggested};
+use crate::group_plan::{PlannedGroups, is_similar, suggested};
 use crate::service::Service;
 use crate::state::Cause;
+
+/// Readings without a comparison after which a change is restored unjudged.
+const MISSES: u32 = 3;
+/// How soon a restoration is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl Service<'_> {
     /// Reads the counters of interfaces where it is time, and changes groups.
@@ -23,16 +30,20 @@ impl Service<'_> {
             // A transaction of a person may have replaced the groups.
             self.look(false);
         }
+        if !self.moved().is_empty()
+            && let Err(e) = self.guard_of_tables()
+        {
+            self.note_once(format!("what was moved because of the load has no guard: {}", with_causes(&e)));
+        }
         let (now, resting) = (self.now(), self.pauses.names());
-        let due: Vec<String> =
-            self.groups.interfaces.iter().filter(|(_, f)| f.due <= now).map(|(dev, _)| dev.clone()).collect();
-        for dev in due {
+        for dev in self.groups.due(now) {
             let skip = self.state.paused || resting.contains(&dev) || self.rolled_back.contains(&dev);
             let host = self.host.clone();
             let Some(f) = self.groups.interfaces.get_mut(&dev) else { continue };
             f.due = now + EVERY;
             if skip {
-                (f.before, f.judging) = (None, None);
+                // What is not judged yet is judged after the pause.
+                f.before = None;
                 continue;
             }
             let rates = f.count(&host, &dev);
@@ -43,51 +54,94 @@ impl Service<'_> {
 
     /// `rates`: since the last reading.
     pub(crate) fn groups_of(&mut self, dev: &str, rates: Option<Rates>) {
-        if let Some(judging) = self.groups.interfaces.get_mut(dev).and_then(|f| f.judging.take()) {
-            return self.judge_groups(dev, &judging, rates);
+        let queues = self.queue_counts.get(dev).map_or(0, |[rx, _]| *rx);
+        let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
+        if f.restoring.is_some() {
+            return self.restore_groups(dev);
         }
+        if let Some(judging) = f.judging.take() {
+            return self.judge_groups(dev, judging, rates);
+        }
+        f.has_queues(queues);
         let Some(rates) = rates else { return };
-        match self.group_step(dev, &rates) {
-            Ok(()) => {}
-            // The host was in a transaction, or could not be read: the next sample is soon.
-            Err(why) => self.note_once(format!("{dev}: its groups stay as they are: {why}")),
+        let now = self.now();
+        let why = match self.group_step(dev, &rates) {
+            Ok(true) => None,
+            Ok(false) => {
+                self.groups.interfaces.get_mut(dev).into_iter().for_each(|f| f.wait_longer(now));
+                None
+            }
+            Err(why) => {
+                self.groups.interfaces.get_mut(dev).into_iter().for_each(|f| f.wait_longer(now));
+                Some(why)
+            }
+        };
+        self.note_groups(dev, why);
+    }
+
+    /// Logs once why the groups of an interface stay as they are.
+    fn note_groups(&mut self, dev: &str, why: Option<String>) {
+        let Some(f) = self.groups.interfaces.get_mut(dev).filter(|f| f.noted != why) else { return };
+        f.noted.clone_from(&why);
+        if let Some(why) = why {
+            self.say(&crate::event::Event::Note(format!("{dev}: its groups stay as they are: {why}")));
         }
     }
 
-    fn group_step(&mut self, dev: &str, rates: &Rates) -> Result<(), String> {
+    /// `false`: nothing can be planned now, or the goal makes no groups here.
+    fn group_step(&mut self, dev: &str, rates: &Rates) -> Result<bool, String> {
         let sample = traffic(rates, &[dev.to_string()]);
-        let known =
-            self.groups.interfaces.get(dev).and_then(|f| f.last.as_ref()).filter(|(s, _)| is_similar(s, &sample));
-        let found = match known.map(|(_, suggested)| *suggested) {
-            Some(found) => found,
+        let known = self.groups.interfaces.get(dev).and_then(|f| f.last.as_ref());
+        let found = match known.filter(|(planned, _)| is_similar(planned, &sample)) {
+            Some((_, suggested)) => *suggested,
             None => {
-                let Some(found) = self.suggestion(dev, &sample)? else { return Ok(()) };
+                let Some(found) = self.suggestion(dev, &sample)? else { return Ok(false) };
+                if let Some(f) = self.groups.interfaces.get_mut(dev) {
+                    f.last = Some((sample, found));
+                }
                 found
             }
         };
         let now = self.now();
-        let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(()) };
-        f.last = Some((sample, found));
-        let Some(state) = f.state.as_mut() else { return Ok(()) };
+        let Some(state) = self.groups.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()) else { return Ok(false) };
         let Some(change) = state.step(now, found) else {
             if state.suits() {
                 self.found(dev.into(), Finding::GroupsSuit);
             }
-            return Ok(());
+            return Ok(true);
         };
         if !self.acts_on(dev) {
             let groups = self.describe(dev, change, found);
             self.found(dev.into(), Finding::WouldRegroup { groups, why_not: None });
-            return Ok(());
+            return Ok(true);
         }
-        self.regroup(dev, change, found, rates)
+        // A name of its own: the adapter of the same interface must not end the turn.
+        let turn = format!("groups of {dev}");
+        if !self.follow.as_mut().is_none_or(|f| f.take_turn(&turn, now)) {
+            return Ok(true);
+        }
+        let done = self.regroup(dev, change, found, rates);
+        if self.groups.interfaces.get(dev).is_none_or(|f| f.judging.is_none()) {
+            self.end_turn_of_groups(dev);
+        }
+        done
     }
 
     /// What a plan would choose by this sample. `None`: nothing can be planned now, or the goal makes no groups here.
     fn suggestion(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<Suggested>, String> {
-        if self.groups.interfaces.get(dev).is_some_and(|f| f.state.is_none()) {
+        if self.groups.interfaces.get(dev).is_some_and(|f| f.stale || f.state.is_none()) {
+            if self.groups.moved().any(|(moved, _)| moved == dev) {
+                // Another request, or another number of queues: a look restores what does not belong to it.
+                self.restore_moves(dev);
+            }
             let Some(base) = self.requested_groups(dev)? else { return Ok(None) };
-            self.groups.interfaces.get_mut(dev).into_iter().for_each(|f| f.state = Some(Groups::new(base)));
+            if let Some(f) = self.groups.interfaces.get_mut(dev) {
+                match &mut f.state {
+                    Some(state) => state.begin_again(base),
+                    state => *state = Some(Groups::new(base)),
+                }
+                f.stale = false;
+            }
         }
         Ok(self.plan_for_sample(dev, sample)?.map(|plan| suggested(&plan, dev)))
     }
@@ -97,29 +151,27 @@ impl Service<'_> {
         GroupsChanged::of(change, queues, found.busy_percent)
     }
 
-    fn regroup(&mut self, dev: &str, change: GroupChange, found: Suggested, rates: &Rates) -> Result<(), String> {
-        let now = self.now();
-        if !self.follow.as_mut().is_none_or(|f| f.take_turn(dev, now)) {
-            return Ok(());
-        }
+    /// `false`: nothing can be planned now.
+    fn regroup(&mut self, dev: &str, change: GroupChange, found: Suggested, rates: &Rates) -> Result<bool, String> {
         let single = |service: &Self| service.follow.as_ref().is_some_and(|f| f.moved().contains_key(dev));
         if single(self) {
             // Both write tables and interrupts.
+            let before = self.groups.changed_choices().get(dev).copied();
             self.restore_moves(dev);
-            let present = self.groups.interfaces.get(dev).and_then(|f| f.state.as_ref()).map(Groups::present);
-            if single(self) || present != Some(change.from) {
-                return Ok(());
+            if single(self) || before.is_some() {
+                return Ok(true);
             }
         }
+        let now = self.now();
         let groups = self.describe(dev, change, found);
-        let planned = match self.changes_of_groups(dev, change)? {
+        let PlannedGroups { changes, bulk } = match self.changes_of_groups(dev, change)? {
             Some(Ok(planned)) => planned,
             Some(Err(why_not)) => {
                 self.delay_groups(dev);
                 self.found(dev.into(), Finding::WouldRegroup { groups, why_not: Some(why_not) });
-                return Ok(());
+                return Ok(true);
             }
-            None => return Ok(()),
+            None => return Ok(false),
         };
         let reason = Reason::GroupsFollowTraffic {
             latency_queues: change.to.latency_queues,
@@ -127,34 +179,33 @@ impl Service<'_> {
         };
         let settled = match self.guard_of_tables() {
             Ok(()) => {
-                let steps = planned.changes.iter().map(|c| (c.clone(), reason.clone())).collect();
+                let steps = changes.iter().map(|c| (c.clone(), reason.clone())).collect();
                 self.write_changes(dev, Cause::Load, steps)
             }
             Err(e) => {
-                self.note_once(format!("{dev}: its groups stay as they are: {}", with_causes(&e)));
-                Settled::Refused
+                self.delay_groups(dev);
+                return Err(with_causes(&e));
             }
         };
         if settled != Settled::Written {
             self.delay_groups(dev);
-            return Ok(());
+            return Ok(true);
         }
         let host = self.host.clone();
-        let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(()) };
+        let Some(f) = self.groups.interfaces.get_mut(dev) else { return Ok(true) };
         f.state.iter_mut().for_each(|s| s.written(now, change));
-        f.wrote(&planned.changes);
+        f.wrote(&changes);
         f.last = None;
         // Interrupts may have other CPUs now.
-        f.layout = layout(&host, dev);
-        f.before = None;
+        (f.layout, f.before) = (layout(&host, dev), None);
         f.count(&host, dev);
-        let before = counted_of(rates, dev, &planned.bulk);
-        f.judging = Some(Judging { change, written: planned.changes, bulk: planned.bulk, before });
+        let before = counted_of(rates, dev, &bulk);
+        f.judging = Some(Judging { change, written: changes, bulk, before, misses: 0 });
         f.due = host.since_boot() + AFTER;
         // Its table and its interrupts are a new base of single moves.
         self.new_base(dev);
         self.found(dev.into(), Finding::Regrouped { groups });
-        Ok(())
+        Ok(true)
     }
 
     /// Single moves begin with what is in effect now, as soon as they are allowed.
@@ -165,24 +216,63 @@ impl Service<'_> {
     fn delay_groups(&mut self, dev: &str) {
         let now = self.now();
         self.groups.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()).into_iter().for_each(|s| s.delay(now));
-        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(dev));
     }
 
-    /// `rates`: since the change was written.
-    fn judge_groups(&mut self, dev: &str, j: &Judging, rates: Option<Rates>) {
+    fn end_turn_of_groups(&mut self, dev: &str) {
+        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(&format!("groups of {dev}")));
+    }
+
+    /// `rates`: since the change was written, or since the last reading. `None`: unknown.
+    fn judge_groups(&mut self, dev: &str, j: Judging, rates: Option<Rates>) {
         let now = self.now();
-        let after = rates.map(|r| counted_of(&r, dev, &j.bulk)).unwrap_or_default();
-        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(dev));
-        let Err(why) = judge(j.change, &j.before, &after) else { return };
+        let after: Option<Counted> = rates.map(|r| counted_of(&r, dev, &j.bulk));
+        let verdict = match after {
+            Some(after) => judge(j.change, &j.before, &after),
+            None if j.misses + 1 < MISSES => {
+                if let Some(f) = self.groups.interfaces.get_mut(dev) {
+                    f.judging = Some(Judging { misses: j.misses + 1, ..j });
+                    f.due = now + AFTER;
+                }
+                return;
+            }
+            None => Err(RestoreReason::NotMeasured),
+        };
+        self.end_turn_of_groups(dev);
+        let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
+        match verdict {
+            Ok(()) => f.state.iter_mut().for_each(Groups::kept),
+            Err(why) => {
+                f.restoring = Some((j, why));
+                self.restore_groups(dev);
+            }
+        }
+    }
+
+    /// Restores the groups from before the last change. While another run holds the lock, it is tried again each second.
+    fn restore_groups(&mut self, dev: &str) {
+        let now = self.now();
+        let Some((j, why)) = self.groups.interfaces.get_mut(dev).and_then(|f| f.restoring.take()) else { return };
         let back: Vec<Change> = j.written.iter().map(Change::back).collect();
         let steps = back.iter().map(|c| (c.clone(), Reason::MoveTakenBack)).collect();
-        if self.write_changes(dev, Cause::LoadRestored, steps) != Settled::Written {
-            return self.restore_moves(dev);
-        }
-        if let Some(f) = self.groups.interfaces.get_mut(dev) {
-            f.state.iter_mut().for_each(|s| s.restored(now, j.change));
-            f.wrote(&back);
-            f.read_again();
+        let settled = self.write_changes(dev, Cause::LoadRestored, steps);
+        let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
+        match settled {
+            Settled::NotWritten => {
+                f.restoring = Some((j, why));
+                f.due = now + AGAIN;
+                return;
+            }
+            Settled::Written => {
+                f.state.iter_mut().for_each(|s| s.restored(now, j.change));
+                f.wrote(&back);
+                f.last = None;
+                f.read_again();
+            }
+            // Something else has changed one of these settings, or one cannot be written: the base of the others is restored.
+            Settled::Refused | Settled::ChangedOutside => {
+                f.state.iter_mut().for_each(|s| s.restored(now, j.change));
+                self.restore_moves(dev);
+            }
         }
         self.new_base(dev);
         self.found(dev.into(), Finding::GroupsTakenBack { why: why.to_string() });

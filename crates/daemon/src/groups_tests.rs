@@ -121,6 +121,12 @@ fn moderation(rig: &Rig) -> Vec<Option<u64>> {
     all.values().map(usecs).collect()
 }
 
+/// As the guard does it when the service is gone.
+fn restore(rig: &Rig) {
+    let by = Request { who: "guard".into(), ..Request::default() };
+    restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+}
+
 fn of_latency(rig: &Rig) -> usize {
     moderation(rig).iter().filter(|usecs| **usecs == Some(5)).count()
 }
@@ -149,9 +155,7 @@ fn short_frames_get_more_latency_queues_and_the_base_comes_back() {
     });
     let changed = |e: &&crate::Event| e.to_string().contains("changed the groups of queues: ");
     assert_eq!(events.iter().filter(changed).count(), 1, "{events:?}");
-    // As the guard does it when the service is gone.
-    let by = Request { who: "guard".into(), ..Request::default() };
-    restore_balanced(&rig.host, &rig.setup.store, None, &by, &Policy::default()).unwrap();
+    restore(&rig);
     assert_eq!((moderation(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
 }
@@ -291,10 +295,117 @@ fn single_moves_are_restored_before_groups_change() {
         assert_eq!(service.state.totals.changed_groups, 1);
         let left: Vec<u32> = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
         assert_eq!(left, table);
+        samples(&rig, service, SHORT, 1);
         uneven(&rig, service, 60);
         assert_ne!(rig.now().nic(DEV).unwrap().rss.known().unwrap().table, table, "entries move again");
         assert!(rig.holds());
     });
+}
+
+/// Notifications after a change must not keep it from being judged.
+#[test]
+fn a_change_that_cannot_be_judged_is_taken_back() {
+    let rig = rig();
+    let first = moderation(&rig);
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 2);
+        assert_ne!(moderation(&rig), first);
+        service.look(true);
+        assert!(service.groups.interfaces[DEV].judging.is_some(), "a look does not end it");
+        (0..2).for_each(|_| service.groups_of(DEV, None));
+        assert_ne!(moderation(&rig), first);
+        service.groups_of(DEV, None);
+        assert_eq!(moderation(&rig), first, "{:?}", service.state);
+        assert_eq!(service.state.totals.groups_taken_back, 1);
+    });
+}
+
+#[test]
+fn a_change_that_does_harm_is_restored_as_soon_as_the_lock_is_free() {
+    let rig = rig();
+    let first = moderation(&rig);
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 2);
+        // As another run holds it.
+        let lock = std::fs::File::open(rig.setup.store.dirs()[0].join("lock")).unwrap();
+        lock.lock().unwrap();
+        samples(&rig, service, Traffic { drops: 9000, ..SHORT }, 1);
+        assert_ne!(moderation(&rig), first);
+        drop(lock);
+        samples(&rig, service, SHORT, 1);
+        assert_eq!(moderation(&rig), first, "{:?}", service.state);
+        assert_eq!(service.state.totals.groups_taken_back, 1);
+        assert!(matches!(service.state.loads.last().unwrap().finding, Finding::GroupsTakenBack { .. }));
+    });
+    assert!(rig.holds() && balanced(&rig) == 0);
+}
+
+/// A plan names only some of the parameters that a queue reports. The base is what a person has applied, not the change before.
+#[test]
+fn the_base_is_that_of_the_first_change() {
+    let rig = rig();
+    let first = moderation(&rig);
+    let few = Traffic { frame_bytes: 800, ..SHORT };
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 3);
+        let most = of_latency(&rig);
+        // Fewer again, but more than at first.
+        samples(&rig, service, few, 7);
+        assert!((3..most).contains(&of_latency(&rig)), "{:?}", service.state);
+        assert_eq!(service.state.totals.changed_groups, 2);
+        let (now, state) = (moderation(&rig), service.state.clone());
+        restore(&rig);
+        assert_eq!((moderation(&rig), balanced(&rig)), (first.clone(), 0), "{now:?} {state:?}");
+        service.look(false);
+        assert_eq!(balanced(&rig), 0);
+    });
+    assert!(rig.holds());
+}
+
+/// One apply for two interfaces: a number that suits one of them may be impossible on the other.
+#[test]
+fn the_groups_of_one_interface_are_its_own() {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic(DEV, 0, 8).mqnic("mq1", 0, 4).done()));
+    let mut rig = Rig::of(sim, Goal::Mixed);
+    (rig.setup.follow, rig.setup.act_on_load) = (true, vec!["*".into()]);
+    let other = |rig: &Rig| rig.now().nic("mq1").unwrap().queue_coalesce.known().unwrap().clone();
+    let first = other(&rig);
+    rig.serve(|service| {
+        samples(&rig, service, SHORT, 2);
+        assert!(of_latency(&rig) > 4, "{:?}", service.state);
+        assert_eq!(other(&rig), first);
+    });
+    assert!(rig.holds());
+}
+
+#[test]
+fn a_load_that_rises_slowly_is_noticed() {
+    let rig = rig();
+    rig.serve(|service| {
+        for percent in (10..=90).step_by(4) {
+            let t = Traffic { busy_percent: f64::from(percent), packets_per_interrupt: 12, ..USUAL };
+            samples(&rig, service, t, 1);
+        }
+        assert!(service.state.totals.changed_groups > 0, "{:?}", service.state);
+    });
+}
+
+/// Load and groups are reported side by side.
+#[test]
+fn findings_about_load_and_groups_do_not_replace_each_other() {
+    let mut rig = rig();
+    rig.setup.act_on_load.clear();
+    let events = rig.serve(|service| {
+        for _ in 0..10 {
+            uneven(&rig, service, 30);
+            let rates = rates(&rig, SHORT);
+            service.groups_of(DEV, Some(rates));
+        }
+        assert_eq!(service.state.totals.better_groups, 1);
+        assert_eq!(service.state.loads.len(), 2, "{:?}", service.state.loads);
+    });
+    let groups = |e: &&crate::Event| e.to_string().contains("other groups of queues");
+    assert_eq!(events.iter().filter(groups).count(), 1, "{events:?}");
 }
 
 /// The service may write what these changes consist of, and nothing that interrupts traffic.

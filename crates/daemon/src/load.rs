@@ -118,7 +118,9 @@ impl Service<'_> {
 
     /// Publishes a finding, if it is news.
     pub(crate) fn found(&mut self, interface: String, finding: Finding) -> bool {
-        let at = self.state.loads.iter().position(|l| l.interface == interface);
+        // Groups and loads change at another pace: each has a last finding of its own.
+        let same = |l: &LoadFinding| l.finding.is_about_groups() == finding.is_about_groups();
+        let at = self.state.loads.iter().position(|l| l.interface == interface && same(l));
         if !finding.is_news_after(at.and_then(|i| self.state.loads.get(i)).map(|l| &l.finding)) {
             return false;
         }
@@ -195,6 +197,13 @@ impl Service<'_> {
     pub(crate) fn end_moves(&mut self, seen: &Compared) -> bool {
         let mut written = false;
         self.balanced.clone_from(&seen.balanced);
+        // A change of groups may have interrupted its interface, also if it is restored by now.
+        for nic in &seen.now.nics {
+            let heard = self.evidence.heard(&nic.dev);
+            if heard.link || heard.bound {
+                self.groups.interrupted(nic.name(), self.host.since_boot());
+            }
+        }
         let moved = self.moved();
         let resting = self.pauses.names();
         for dev in devices(&seen.balanced).into_iter().filter(|dev| !resting.contains(dev)) {
@@ -228,7 +237,6 @@ impl Service<'_> {
         let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
         if heard.link || heard.bound {
             let host = self.host.clone();
-            self.groups.interrupted(dev, host.since_boot());
             self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), dev));
         }
         heard

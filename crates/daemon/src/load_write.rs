@@ -12,7 +12,7 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Title, TxQueue};
 
 use crate::act::action;
-use crate::change::{Change, is_part_of};
+use crate::change::Change;
 use crate::event::Event;
 use crate::follow::{LoadChange, LoadWrite, WriteReason};
 use crate::load::by_service;
@@ -100,8 +100,8 @@ impl Service<'_> {
     }
 
     /// The base of a setting that was moved before. `None`: its present value is the base.
-    pub(crate) fn base_of(&self, address: &Address, from: &Setting) -> Option<Setting> {
-        let earlier = self.balanced.iter().find(|t| t.address == *address && is_part_of(&t.moved, from));
+    fn base_of(&self, address: &Address, from: &Setting) -> Option<Setting> {
+        let earlier = self.balanced.iter().find(|t| t.address == *address && t.moved == *from);
         earlier.map(|t| t.base.clone())
     }
 

@@ -180,12 +180,20 @@ impl Service<'_> {
     /// Reads what is needed for the comparison. `None`: no transaction was ever recorded.
     pub(crate) fn compare(&mut self) -> Result<Option<Compared>, String> {
         self.journals = None;
+        let (seen, files) = self.compared()?;
+        self.journals = Some(files);
+        if seen.is_none() {
+            self.state.keeps = 0;
+        }
+        Ok(seen)
+    }
+
+    /// The same, with the journals that were read. Nothing is noted: only a look may take note of new journals.
+    pub(crate) fn compared(&self) -> Result<(Option<Compared>, JournalFiles), String> {
         let all = self.read_journals()?;
         let families = all.families();
         if families.is_empty() {
-            self.journals = Some(all.files().clone());
-            self.state.keeps = 0;
-            return Ok(None);
+            return Ok((None, all.files().clone()));
         }
         let skip_rivals = !families.contains(&Family::Rivals);
         let parts = ringwise_apply::parts(&families);
@@ -194,7 +202,7 @@ impl Service<'_> {
         let mut now = ringwise_discover::snapshot(self.host, &options).map_err(|e| e.to_string())?;
         // A transaction that ended meanwhile must not look like a manual change.
         let all = all.fresh().map_err(|e| with_causes(&e))?;
-        self.journals = Some(all.files().clone());
+        let files = all.files().clone();
         let mut in_effect = all.verify(&now);
         if !skip_rivals && in_effect.settings.iter().any(interrupt_differs) && bans_hold(&in_effect) {
             // irqbalance was read at the same time as the interrupts: it may have been started, and have moved them, after that.
@@ -207,7 +215,7 @@ impl Service<'_> {
         let (anew, balanced) = (all.set_up_anew(&now), all.balanced(&now));
         let base = all.without_service();
         let undone = undone(&base.history(&now.host));
-        Ok(Some(Compared { base: base.verify(&now), now, in_effect, anew, balanced, undone }))
+        Ok((Some(Compared { base: base.verify(&now), now, in_effect, anew, balanced, undone }), files))
     }
 
     fn read_journals(&self) -> Result<Journals, String> {

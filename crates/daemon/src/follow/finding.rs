@@ -413,9 +413,12 @@ impl Finding {
         Self::Elephant { entry: e.entry as u32, queue: e.queue, percent: whole(e.points) }
     }
 
-    /// Whether it is about groups of queues, whose traffic may be even.
+    /// Whether it is about groups of queues: their load may be even.
     pub fn is_about_groups(&self) -> bool {
-        matches!(self, Self::WouldRegroup { .. } | Self::Regrouped { .. } | Self::GroupsTakenBack { .. })
+        matches!(
+            self,
+            Self::WouldRegroup { .. } | Self::Regrouped { .. } | Self::GroupsTakenBack { .. } | Self::GroupsSuit
+        )
     }
 
     pub(super) fn subject(&self) -> Subject {
@@ -461,8 +464,6 @@ impl Finding {
             ) => true,
             (Self::Even | Self::GroupsSuit, None) => false,
             (Self::GroupsSuit, Some(earlier)) => matches!(earlier, Self::WouldRegroup { .. }),
-            // Groups change at another pace.
-            (Self::Even, Some(earlier)) if earlier.is_about_groups() => false,
             // Only loads differ a little.
             (Self::WouldMove { moves, .. }, Some(Self::WouldMove { moves: earlier, .. })) => moves != earlier,
             (Self::WouldMoveInterrupt { interrupt, .. }, Some(Self::WouldMoveInterrupt { interrupt: earlier, .. })) => {
