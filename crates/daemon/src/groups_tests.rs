@@ -93,7 +93,7 @@ fn uneven(rig: &Rig, service: &mut Service, n: u32) {
         let mut by_queue = [0u64; 8];
         for hash in 1..=256u32 {
             let at = hash as usize % table.len();
-            let packets = if at % 8 == 0 { 90 } else { 20 };
+            let packets = if at.is_multiple_of(8) { 90 } else { 20 };
             by_queue[table[at] as usize] += packets;
             let (bytes, segments) = (packets * 100, packets);
             rig.sim.receive(DEV, Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes, segments });
