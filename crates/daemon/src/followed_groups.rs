@@ -175,6 +175,11 @@ impl Followed {
         }
     }
 
+    /// The last sample could be planned for.
+    pub(crate) fn planned(&mut self) {
+        self.wait = Duration::ZERO;
+    }
+
     /// Nothing could be planned for the last sample: the next one is later each time.
     pub(crate) fn wait_longer(&mut self, now: Duration) {
         self.wait = (self.wait * 2).clamp(EVERY, LONGEST_WAIT);

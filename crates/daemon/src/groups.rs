@@ -65,18 +65,14 @@ impl Service<'_> {
         f.has_queues(queues);
         let Some(rates) = rates else { return };
         let now = self.now();
-        let why = match self.group_step(dev, &rates) {
-            Ok(true) => None,
-            Ok(false) => {
-                self.groups.interfaces.get_mut(dev).into_iter().for_each(|f| f.wait_longer(now));
-                None
+        let done = self.group_step(dev, &rates);
+        if let Some(f) = self.groups.interfaces.get_mut(dev) {
+            match done {
+                Ok(true) => f.planned(),
+                _ => f.wait_longer(now),
             }
-            Err(why) => {
-                self.groups.interfaces.get_mut(dev).into_iter().for_each(|f| f.wait_longer(now));
-                Some(why)
-            }
-        };
-        self.note_groups(dev, why);
+        }
+        self.note_groups(dev, done.err());
     }
 
     /// Logs once why the groups of an interface stay as they are.
