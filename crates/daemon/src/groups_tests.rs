@@ -287,7 +287,7 @@ fn single_moves_are_restored_before_groups_change() {
     let first = moderation(&rig);
     rig.serve(|service| {
         let table: Vec<u32> = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
-        uneven(&rig, service, 60);
+        uneven(&rig, service, 25);
         let now = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
         assert_ne!(now, table, "{:?}", service.state.loads);
         samples(&rig, service, SHORT, 2);
@@ -296,7 +296,7 @@ fn single_moves_are_restored_before_groups_change() {
         let left: Vec<u32> = rig.now().nic(DEV).unwrap().rss.known().unwrap().table.clone();
         assert_eq!(left, table);
         samples(&rig, service, SHORT, 1);
-        uneven(&rig, service, 60);
+        uneven(&rig, service, 25);
         assert_ne!(rig.now().nic(DEV).unwrap().rss.known().unwrap().table, table, "entries move again");
         assert!(rig.holds());
     });
@@ -396,8 +396,8 @@ fn findings_about_load_and_groups_do_not_replace_each_other() {
     let mut rig = rig();
     rig.setup.act_on_load.clear();
     let events = rig.serve(|service| {
-        for _ in 0..10 {
-            uneven(&rig, service, 30);
+        for _ in 0..4 {
+            uneven(&rig, service, 15);
             let rates = rates(&rig, SHORT);
             service.groups_of(DEV, Some(rates));
         }
