@@ -37,7 +37,9 @@ pub(crate) struct Followed {
     pub queues: usize,
     /// Settings that changes of the groups have written and that are not as requested.
     moved: BTreeSet<Address>,
-    pub layout: Option<Layout>,
+    layout: Option<Layout>,
+    /// The layout has to be read again.
+    old_layout: bool,
     pub before: Option<Counters>,
     /// The sample of the last plan, and what it suggested.
     pub last: Option<(TrafficSample, Suggested)>,
@@ -163,8 +165,15 @@ impl Followed {
         (self.stale, self.last, self.wait) = (true, None, Duration::ZERO);
     }
 
+    /// Its queues or interrupts may be others now.
     pub(crate) fn read_again(&mut self) {
-        (self.layout, self.before) = (None, None);
+        self.old_layout = true;
+    }
+
+    /// The next reading is compared with this moment.
+    pub(crate) fn count_from_now(&mut self, host: &Arc<dyn Host>, dev: &str) {
+        (self.old_layout, self.before) = (true, None);
+        self.count(host, dev);
     }
 
     /// The interface has another number of queues than when its groups were planned.
@@ -188,8 +197,13 @@ impl Followed {
 
     /// What happened since the last reading. `None`: this is the first one.
     pub(crate) fn count(&mut self, host: &Arc<dyn Host>, dev: &str) -> Option<Rates> {
-        if self.layout.is_none() {
-            (self.layout, self.before) = (layout(host, dev), None);
+        if self.layout.is_none() || self.old_layout {
+            let now = layout(host, dev);
+            // Most notifications are about something else: what was counted until now still counts.
+            if now != self.layout {
+                self.before = None;
+            }
+            (self.layout, self.old_layout) = (now, false);
         }
         let layout = self.layout.as_ref()?;
         let counters = Sampler::new(host.as_ref(), layout, false).read(host.as_ref());
@@ -208,7 +222,7 @@ impl Followed {
 }
 
 /// `None`: the host does not answer at present.
-pub(crate) fn layout(host: &Arc<dyn Host>, dev: &str) -> Option<Layout> {
+fn layout(host: &Arc<dyn Host>, dev: &str) -> Option<Layout> {
     let devs = [dev.to_string()];
     let s = ringwise_discover::snapshot(host, &ringwise_discover::Options::layout(&devs)).ok()?;
     Some(Layout::of(&s, &devs))

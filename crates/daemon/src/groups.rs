@@ -13,7 +13,7 @@ use ringwise_observe::{Rates, traffic};
 
 use crate::change::Change;
 use crate::follow::{Finding, GroupsChanged};
-use crate::followed_groups::{Judging, counted_of, layout};
+use crate::followed_groups::{Judging, counted_of};
 use crate::group_plan::{PlannedGroups, is_similar, suggested};
 use crate::service::Service;
 use crate::state::Cause;
@@ -193,8 +193,7 @@ impl Service<'_> {
         f.wrote(&changes);
         f.last = None;
         // Interrupts may have other CPUs now.
-        (f.layout, f.before) = (layout(&host, dev), None);
-        f.count(&host, dev);
+        f.count_from_now(&host, dev);
         let before = counted_of(rates, dev, &bulk);
         f.judging = Some(Judging { change, written: changes, bulk, before, misses: 0 });
         f.due = host.since_boot() + AFTER;
