@@ -220,18 +220,16 @@ impl Service<'_> {
     /// `rates`: since the change was written, or since the last reading. `None`: unknown.
     fn judge_groups(&mut self, dev: &str, j: Judging, rates: Option<Rates>) {
         let now = self.now();
-        let after: Option<Counted> = rates.map(|r| counted_of(&r, dev, &j.bulk));
-        let verdict = match after {
-            Some(after) => judge(j.change, &j.before, &after),
-            None if j.misses + 1 < MISSES => {
-                if let Some(f) = self.groups.interfaces.get_mut(dev) {
-                    f.judging = Some(Judging { misses: j.misses + 1, ..j });
-                    f.due = now + AFTER;
-                }
-                return;
+        // An interface that did not answer in time is missing in the rates.
+        let after: Option<Counted> = rates.filter(|r| r.links.contains_key(dev)).map(|r| counted_of(&r, dev, &j.bulk));
+        let verdict = after.map_or(Err(RestoreReason::NotMeasured), |after| judge(j.change, &j.before, &after));
+        if verdict == Err(RestoreReason::NotMeasured) && j.misses + 1 < MISSES {
+            if let Some(f) = self.groups.interfaces.get_mut(dev) {
+                f.judging = Some(Judging { misses: j.misses + 1, ..j });
+                f.due = now + AFTER;
             }
-            None => Err(RestoreReason::NotMeasured),
-        };
+            return;
+        }
         self.end_turn_of_groups(dev);
         let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
         match verdict {
