@@ -161,3 +161,20 @@ memory() {
 		"/proc/$service/smaps"
 	echo "# memory: threads $(ls "/proc/$service/task" | wc -l)"
 }
+
+# pick N: the next number below N, in _p, from a generator that the variable seed decides.
+pick() {
+	seed=$(((seed * 1103515245 + 12345) % 2147483648))
+	_p=$((seed / 65536 % $1))
+}
+
+# same_memory EVENTS EARLY: compares the memory of a process that has seen so many events with that after ten of them, in kB. Without EARLY
+# it has seen fewer.
+same_memory() {
+	if [ -z "$2" ]; then
+		echo "# the last process has seen $1 events, too few to compare its memory"
+		return
+	fi
+	_late=$(anon)
+	check "memory has not grown over $1 events of one process ($2 kB, then $_late kB)" test "$_late" -le $(($2 + 1024))
+}

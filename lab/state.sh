@@ -70,3 +70,11 @@ as_nobody() {
 	shift
 	start-stop-daemon -S -c 65534:65534 -x "/h/$_cmd" -- "$@"
 }
+
+# theirs DEV: `QUEUE RX TX` in microseconds, from ethtool --per-queue, one queue at a time
+theirs() {
+	for _q in 0 1 2 3 4 5 6 7; do
+		ethtool --per-queue "$1" queue_mask "$(printf 0x%x $((1 << _q)))" --show-coalesce 2>/dev/null |
+			awk -v q=$_q '/^rx-usecs:/ { r = $2 } /^tx-usecs:/ { t = $2 } END { if (r != "") print q, r, t }'
+	done
+}

@@ -11,11 +11,7 @@
 . /h/cost-model.sh
 . /h/daemon.sh
 
-# Scenario 372 ends with a rollback, after which the service only observes.
-rm -rf $RINGWISE_STATE_DIR
-
-# The shell would use its built-in one.
-ip() { /usr/bin/ip "$@"; }
+own_state
 uneven_pair
 
 # load: packets of which queue 0 has four eleventh

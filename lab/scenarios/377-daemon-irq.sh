@@ -11,11 +11,7 @@
 . /h/cost-model.sh
 . /h/daemon.sh
 
-# The shell would use its built-in one.
-ip() { /usr/bin/ip "$@"; }
-# Linux 5.10 counts the filter's counters as locked memory.
-# shellcheck disable=SC3045 # busybox has it
-ulimit -l 65536
+own_state
 cost_pair
 status "the layout is applied" 0 ringwise apply --yes --goal forward mq0
 

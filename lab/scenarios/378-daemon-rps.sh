@@ -11,13 +11,7 @@
 . /h/cost-model.sh
 . /h/daemon.sh
 
-# Scenario 377 ends with a rollback, after which the service only observes.
-rm -rf $RINGWISE_STATE_DIR
-
-# The shell would use its built-in one.
-ip() { /usr/bin/ip "$@"; }
-# shellcheck disable=SC3045 # busybox has it
-ulimit -l 65536
+own_state
 cost_pair
 status "one queue" 0 ethtool -L mq0 combined 1
 wait_link mq0

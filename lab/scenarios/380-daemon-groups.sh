@@ -11,24 +11,9 @@
 . /h/cost-model.sh
 . /h/daemon.sh
 
-# Scenario 379 leaves a state directory of its own.
-rm -rf $RINGWISE_STATE_DIR
-
-# The shell would use its built-in one.
-ip() { /usr/bin/ip "$@"; }
-# Linux 5.10 counts the filter's counters as locked memory.
-# shellcheck disable=SC3045 # busybox has it
-ulimit -l 65536
+own_state
 cost_pair
 status "the layout is applied" 0 ringwise apply --yes --goal mixed mq0
-
-# theirs DEV: `QUEUE RX TX` in microseconds, from ethtool --per-queue, one queue at a time
-theirs() {
-	for _q in 0 1 2 3 4 5 6 7; do
-		ethtool --per-queue $1 queue_mask $(printf 0x%x $((1 << _q))) --show-coalesce 2>/dev/null |
-			awk -v q=$_q '/^rx-usecs:/ { r = $2 } /^tx-usecs:/ { print q, r, $2 }'
-	done
-}
 
 # meanwhile SECONDS TEXT: short frames are sent until the text is in the log
 meanwhile() {

@@ -12,13 +12,7 @@
 . /h/cost-model.sh
 . /h/daemon.sh
 
-# Scenario 379 leaves a state directory of its own.
-rm -rf $RINGWISE_STATE_DIR
-
-# The shell would use its built-in one.
-ip() { /usr/bin/ip "$@"; }
-# shellcheck disable=SC3045 # busybox has it
-ulimit -l 65536
+own_state
 # shellcheck disable=SC2034 # daemon.sh reads it
 devs=mq0
 cost_pair
@@ -52,12 +46,6 @@ returns() {
 		_n=$((_n + 1))
 	done
 	ok "$1"
-}
-
-# pick N: the next number below N, from a generator that the seed decides.
-pick() {
-	seed=$(((seed * 1103515245 + 12345) % 2147483648))
-	_p=$((seed / 65536 % $1))
 }
 
 # accept: a user accepts what is there, as soon as no transaction is running.
@@ -196,13 +184,8 @@ done
 [ -z "$sender" ] || send_end
 echo "# $events events, $(journals) journals"
 grep -e 'mq0: changed' -e 'mq0: moved' -e 'mq0: restored' -e 'mq0: nothing is moved' $log | tail -n 20
-late=$(anon)
 memory
-if [ -n "$early" ]; then
-	check "memory has not grown over $seen events of one process ($early kB, then $late kB)" test "$late" -le $((early + 1024))
-else
-	echo "# the last process has seen $seen events, too few to compare its memory"
-fi
+same_memory $seen "$early"
 check "the service still runs" test -d /proc/$service
 status "the host is as applied" 0 ringwise verify
 cat /tmp/out

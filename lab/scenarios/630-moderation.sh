@@ -13,13 +13,6 @@ quirk() {
 	echo 1 >$param/quirk_dev
 	echo $1 >$param/quirk
 }
-# theirs DEV: `QUEUE RX TX` in microseconds, from ethtool --per-queue, one queue at a time
-theirs() {
-	for _q in 0 1 2 3 4 5 6 7; do
-		ethtool --per-queue $1 queue_mask $(printf 0x%x $((1 << _q))) --show-coalesce 2>/dev/null |
-			awk '/^rx-usecs:/ { r = $2 } /^tx-usecs:/ { t = $2 } END { if (r != "") print "'$_q'", r, t }'
-	done
-}
 line() {
 	ringwise show $1 2>/dev/null | sed -n "s/^ *$2  *//p" | head -1
 }
