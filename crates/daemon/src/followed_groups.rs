@@ -12,8 +12,8 @@ use ringwise_observe::{Counters, Layout, Rates, Sampler};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
-use crate::change::Change;
 use crate::follow::OUT_OF_ORDER;
+use crate::setting_move::SettingMove;
 
 /// The longest wait after a sample for which nothing could be planned.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -58,7 +58,7 @@ pub(crate) struct Followed {
 #[derive(Clone)]
 pub(crate) struct Judging {
     pub change: GroupChange,
-    pub written: Vec<Change>,
+    pub written: Vec<SettingMove>,
     pub bulk: Vec<u32>,
     pub before: Counted,
     /// Readings that could not be compared with the one before.
@@ -150,7 +150,9 @@ impl FollowedGroups {
             }
         }
         self.interfaces.retain(|_, f| f.intent.is_some() || f.state.is_some());
-        for (dev, intent) in wanted {
+        for (dev, mut intent) in wanted {
+            // It is not handed over, and nothing here depends on it.
+            intent.given = None;
             let f = self.interfaces.entry(dev).or_default();
             if f.intent.as_ref() != Some(&intent) {
                 f.plan_again();
@@ -211,7 +213,7 @@ impl Followed {
         Rates::between(layout, &before, self.before.as_ref()?)
     }
 
-    pub(crate) fn wrote(&mut self, changes: &[Change]) {
+    pub(crate) fn wrote(&mut self, changes: &[SettingMove]) {
         for c in changes {
             match c.to == c.base {
                 true => _ = self.moved.remove(&c.address),

@@ -1,21 +1,21 @@
 //! Plans for groups that follow the traffic: those that were requested, those for a sample, and the settings that lead from one to the
 //! other.
 
-use ringwise_adapt::groups::{GroupChange, GroupChoice, GroupPolicy, Suggested};
+use ringwise_adapt::groups::{BUSY_PERCENT, GroupChange, GroupChoice, GroupPolicy, Suggested};
 use ringwise_apply::may_be_moved;
 use ringwise_knob::Step;
-use ringwise_model::{
-    ConfiguredBy, CpuId, CpuSet, Fact, GroupQueues, GroupWish, Intent, Sample, Snapshot, TrafficSample,
-};
+use ringwise_knob::partial::{is_part_of, named_parts, with_parts_of};
+use ringwise_model::{CpuId, CpuSet, Fact, GroupQueues, GroupWish, Intent, Sample, Snapshot, TrafficSample};
+use ringwise_plan::policies::{BULK, LATENCY};
 use ringwise_plan::{BulkPolicy, Group, Plan};
 
-use crate::change::{Change, is_part_of, named_parts, with_parts_of};
 use crate::followed_groups::Followed;
 use crate::replan::plan_adjusted;
 use crate::service::Service;
+use crate::setting_move::SettingMove;
 
-const LATENCY: &str = "latency";
-const BULK: &str = "bulk";
+// A service that changes the policy at another load than a plan would change it back and forth with each apply.
+const _: () = assert!(BUSY_PERCENT == ringwise_plan::BUSY_PERCENT);
 
 /// Two samples are of the same traffic if the mean sizes of their frames differ by less than this part,
 const SIZE_VARIES: f64 = 0.05;
@@ -24,7 +24,7 @@ const SHARE_VARIES_PERMILLE: u64 = 50;
 
 /// The settings of a change, and the bulk queues afterwards.
 pub(crate) struct PlannedGroups {
-    pub changes: Vec<Change>,
+    pub changes: Vec<SettingMove>,
     pub bulk: Vec<u32>,
 }
 
@@ -63,7 +63,7 @@ impl Service<'_> {
         let Some((plan, now)) = planned else { return Ok(None) };
         let bulk = group(&plan, dev, BULK).map(|g| g.queues.clone()).unwrap_or_default();
         let own = plan.steps.iter().filter(|s| s.setting.dev() == Some(dev));
-        let changes: Result<Vec<Change>, String> = own.map(|s| self.change(s, &now)).collect();
+        let changes: Result<Vec<SettingMove>, String> = own.map(|s| self.change(s, &now)).collect();
         Ok(Some(match changes {
             Ok(changes) if changes.is_empty() => {
                 Err("its queues have no settings that differ between the groups".into())
@@ -82,7 +82,7 @@ impl Service<'_> {
         }
     }
 
-    fn change(&self, step: &Step, now: &Snapshot) -> Result<Change, String> {
+    fn change(&self, step: &Step, now: &Snapshot) -> Result<SettingMove, String> {
         let what = step.setting.address().map(|a| a.to_string()).unwrap_or_default();
         if step.interrupts_traffic {
             return Err(format!("{what} interrupts traffic: ringwise apply --goal mixed --sample changes it"));
@@ -97,7 +97,7 @@ impl Service<'_> {
         let earlier = self.balanced.iter().find(|t| t.address == address && t.is_in_effect(now));
         let base = earlier.map_or_else(|| from.clone(), |t| with_parts_of(t.base.clone(), &from));
         let to = if is_part_of(&step.setting, &base) { base.clone() } else { step.setting.clone() };
-        Ok(Change { address, from, to, base })
+        Ok(SettingMove { address, from, to, base })
     }
 
     /// The plan, and the host that it is for. `None`: a transaction is running, or something has to be corrected first.
@@ -128,26 +128,22 @@ fn choose(intent: &mut Intent, dev: &str, to: GroupChoice) {
     if let Some(Sample::Taken(sample)) = &mut intent.sample {
         sample.interfaces.retain(|i| i.dev != dev);
     }
-    let of_dev = |g: &&mut GroupWish, name: &str| g.dev == dev && g.name.eq_ignore_ascii_case(name);
-    let number = intent.latency_queues.is_none().then_some(GroupQueues::Count(to.latency_queues));
-    let wish = |name: &str, policy: &str, queues| GroupWish {
-        name: name.into(),
-        dev: dev.into(),
-        policy: policy.into(),
-        queues,
-        cpus: None,
-        weight: None,
-        context: false,
-        flows: Vec::new(),
-        by: ConfiguredBy::Unknown,
+    let is_open = intent.latency_queues.is_none();
+    let goal = Intent {
+        latency_queues: Some(to.latency_queues),
+        bulk_policy: Some(to.policy.name().into()),
+        ..Intent::default()
     };
-    match (intent.groups.iter_mut().find(|g| of_dev(g, LATENCY)), number) {
-        (Some(latency), Some(number)) if latency.queues == GroupQueues::Auto => latency.queues = number,
-        (None, Some(number)) => intent.groups.push(wish(LATENCY, LATENCY, number)),
-        _ => {}
-    }
-    if !intent.groups.iter_mut().any(|g| of_dev(&g, BULK)) {
-        intent.groups.push(wish(BULK, to.policy.name(), GroupQueues::Auto));
+    for wish in ringwise_plan::implied(&goal) {
+        let configured = |g: &&mut GroupWish| g.dev == dev && g.name.eq_ignore_ascii_case(&wish.name);
+        match intent.groups.iter_mut().find(configured) {
+            Some(g) if g.queues == GroupQueues::Auto && is_open => g.queues = wish.queues,
+            Some(_) => {}
+            None if wish.queues == GroupQueues::Auto || is_open => {
+                intent.groups.push(GroupWish { dev: dev.into(), ..wish });
+            }
+            None => {}
+        }
     }
 }
 

@@ -11,11 +11,11 @@ use ringwise_model::TrafficSample;
 use ringwise_model::words::with_causes;
 use ringwise_observe::{Rates, traffic};
 
-use crate::change::Change;
 use crate::follow::{Finding, GroupsChanged};
 use crate::followed_groups::{Judging, counted_of};
 use crate::group_plan::{PlannedGroups, is_similar, suggested};
 use crate::service::Service;
+use crate::setting_move::SettingMove;
 use crate::state::Cause;
 
 /// Readings without a comparison after which a change is restored unjudged.
@@ -111,9 +111,7 @@ impl Service<'_> {
             self.found(dev.into(), Finding::WouldRegroup { groups, why_not: None });
             return Ok(true);
         }
-        // A name of its own: the adapter of the same interface must not end the turn.
-        let turn = format!("groups of {dev}");
-        if !self.follow.as_mut().is_none_or(|f| f.take_turn(&turn, now)) {
+        if !self.follow.as_mut().is_none_or(|f| f.take_turn(&turn_of_groups(dev), now)) {
             return Ok(true);
         }
         let done = self.regroup(dev, change, found, rates);
@@ -129,6 +127,10 @@ impl Service<'_> {
             if self.groups.moved().any(|(moved, _)| moved == dev) {
                 // Another request, or another number of queues: a look restores what does not belong to it.
                 self.restore_moves(dev);
+                if self.groups.moved().any(|(moved, _)| moved == dev) {
+                    // Another run holds the lock.
+                    return Ok(None);
+                }
             }
             let Some(base) = self.requested_groups(dev)? else { return Ok(None) };
             if let Some(f) = self.groups.interfaces.get_mut(dev) {
@@ -214,7 +216,7 @@ impl Service<'_> {
     }
 
     fn end_turn_of_groups(&mut self, dev: &str) {
-        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(&format!("groups of {dev}")));
+        self.follow.as_mut().into_iter().for_each(|f| f.end_turn(&turn_of_groups(dev)));
     }
 
     /// `rates`: since the change was written, or since the last reading. `None`: unknown.
@@ -245,7 +247,7 @@ impl Service<'_> {
     fn restore_groups(&mut self, dev: &str) {
         let now = self.now();
         let Some((j, why)) = self.groups.interfaces.get_mut(dev).and_then(|f| f.restoring.take()) else { return };
-        let back: Vec<Change> = j.written.iter().map(Change::back).collect();
+        let back: Vec<SettingMove> = j.written.iter().map(SettingMove::back).collect();
         let steps = back.iter().map(|c| (c.clone(), Reason::MoveTakenBack)).collect();
         let settled = self.write_changes(dev, Cause::LoadRestored, steps);
         let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
@@ -270,6 +272,11 @@ impl Service<'_> {
         self.new_base(dev);
         self.found(dev.into(), Finding::GroupsTakenBack { why: why.to_string() });
     }
+}
+
+/// A name of its own: the adapter of the same interface must not end the turn.
+fn turn_of_groups(dev: &str) -> String {
+    format!("groups of {dev}")
 }
 
 #[cfg(test)]

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringwise_adapt::groups::{GroupChange, GroupChoice, GroupPolicy, Groups};
 use ringwise_apply::{Policy, Request, restore_balanced};
 use ringwise_knob::Setting;
-use ringwise_model::{Coalesce, CpuId, Goal};
+use ringwise_model::{Coalesce, CpuId, Goal, Intent};
 use ringwise_observe::{CpuRates, Drops, Flow, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
 
 use super::EVERY;
+use crate::event::Event;
 use crate::follow::Finding;
 use crate::follow::tests::of_queue;
+use crate::followed_groups::FollowedGroups;
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
@@ -121,6 +124,11 @@ fn moderation(rig: &Rig) -> Vec<Option<u64>> {
     all.values().map(usecs).collect()
 }
 
+/// How many such findings were logged.
+fn found(events: &[Event], is: impl Fn(&Finding) -> bool) -> usize {
+    events.iter().filter(|e| matches!(e, Event::Load(load) if is(&load.finding))).count()
+}
+
 /// As the guard does it when the service is gone.
 fn restore(rig: &Rig) {
     let by = Request { who: "guard".into(), ..Request::default() };
@@ -153,8 +161,7 @@ fn short_frames_get_more_latency_queues_and_the_base_comes_back() {
         assert_eq!((moderation(&rig), service.state.totals.changed_groups), (more, 1), "{:?}", service.state);
         assert!(service.state.manual.is_empty());
     });
-    let changed = |e: &&crate::Event| e.to_string().contains("changed the groups of queues: ");
-    assert_eq!(events.iter().filter(changed).count(), 1, "{events:?}");
+    assert_eq!(found(&events, |f| matches!(f, Finding::Regrouped { .. })), 1, "{events:?}");
     restore(&rig);
     assert_eq!((moderation(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
@@ -224,7 +231,8 @@ fn without_the_request_of_the_user_it_only_reports() {
         assert!(service.state.loads.is_empty(), "{:?}", service.state.loads);
     });
     assert_eq!(rig.journals(), 1);
-    assert!(events.iter().any(|e| e.to_string().contains("queues for latency instead of 2")), "{events:?}");
+    let would = |f: &Finding| matches!(f, Finding::WouldRegroup { groups, .. } if groups.from_latency_queues == 2);
+    assert_eq!(found(&events, would), 1, "{events:?}");
 }
 
 #[test]
@@ -243,6 +251,28 @@ fn other_goals_have_no_such_groups() {
 fn a_restart_hands_over() {
     let rig = rig();
     hands_over(&rig, DEV, moderation, |service| samples(&rig, service, BUSY, 2));
+}
+
+/// The flags of a request are not handed over.
+#[test]
+fn the_same_request_is_the_same_after_a_restart() {
+    let request = || {
+        let given = Some(Box::new(ringwise_model::IntentFlags::default()));
+        BTreeMap::from([(DEV.to_string(), Intent { goal: Goal::Mixed, given, ..Intent::default() })])
+    };
+    let mut first = FollowedGroups::default();
+    first.request(request());
+    let base = GroupChoice { latency_queues: 2, policy: GroupPolicy::Bulk };
+    let f = first.interfaces.get_mut(DEV).unwrap();
+    (f.state, f.stale) = (Some(Groups::new(base)), false);
+    let left = serde_json::from_str(&serde_json::to_string(&first.left()).unwrap()).unwrap();
+    let mut next = FollowedGroups::default();
+    next.take_over(left);
+    next.request(request());
+    assert!(!next.interfaces[DEV].stale);
+    let other = Intent { goal: Goal::Mixed, latency_queues: Some(3), ..Intent::default() };
+    next.request(BTreeMap::from([(DEV.to_string(), other)]));
+    assert!(next.interfaces[DEV].stale);
 }
 
 #[test]
@@ -404,8 +434,7 @@ fn findings_about_load_and_groups_do_not_replace_each_other() {
         assert_eq!(service.state.totals.better_groups, 1);
         assert_eq!(service.state.loads.len(), 2, "{:?}", service.state.loads);
     });
-    let groups = |e: &&crate::Event| e.to_string().contains("other groups of queues");
-    assert_eq!(events.iter().filter(groups).count(), 1, "{events:?}");
+    assert_eq!(found(&events, |f| matches!(f, Finding::WouldRegroup { .. })), 1, "{events:?}");
 }
 
 /// The service may write what these changes consist of, and nothing that interrupts traffic.
@@ -414,8 +443,8 @@ fn the_settings_of_groups_may_be_written() {
     let rig = rig();
     rig.serve(|service| {
         let from = service.requested_groups(DEV).unwrap().unwrap();
-        let to = ringwise_adapt::groups::GroupChoice { latency_queues: 5, ..from };
-        let change = ringwise_adapt::groups::GroupChange { from, to };
+        let to = GroupChoice { latency_queues: 5, ..from };
+        let change = GroupChange { from, to };
         let planned = service.changes_of_groups(DEV, change).unwrap().unwrap().unwrap();
         assert!(planned.changes.iter().any(|c| matches!(c.to, Setting::QueueCoalesce { .. })), "{:?}", planned.changes);
         assert_eq!(planned.bulk.len(), 3);

@@ -15,7 +15,6 @@
 #![warn(missing_docs)]
 
 mod act;
-mod change;
 mod compared;
 #[cfg(test)]
 mod competing_tests;
@@ -52,6 +51,7 @@ pub mod schedule;
 mod service;
 #[cfg(test)]
 mod service_tests;
+mod setting_move;
 mod state;
 pub mod unchanged;
 

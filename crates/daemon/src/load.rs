@@ -211,7 +211,7 @@ impl Service<'_> {
             // XPS follows interrupts.
             let followed = |all: &BTreeSet<Address>| all.iter().any(|a| matches!(a, Address::IrqCpus { .. }));
             let by_adapter = |t: &&BalancedSetting| match t.address {
-                Address::XpsCpus { .. } => moved.get(&dev).is_some_and(followed),
+                Address::XpsCpus { .. } if moved.get(&dev).is_some_and(followed) => true,
                 _ => moved.get(&dev).is_some_and(|all| all.contains(&t.address)),
             };
             // Another run held the lock when it was to be restored.

@@ -12,11 +12,11 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Title, TxQueue};
 
 use crate::act::action;
-use crate::change::Change;
 use crate::event::Event;
 use crate::follow::{LoadChange, LoadWrite, WriteReason};
 use crate::load::by_service;
 use crate::service::Service;
+use crate::setting_move::SettingMove;
 use crate::state::{ActionEnding, Cause};
 
 /// For reading the device before a write.
@@ -51,7 +51,7 @@ impl Service<'_> {
     /// The setting that follows the load, and those that follow it.
     ///
     /// Errors: nothing can be written.
-    fn changes(&self, write: &LoadWrite) -> Result<Vec<Change>, Settled> {
+    fn changes(&self, write: &LoadWrite) -> Result<Vec<SettingMove>, Settled> {
         let dev = || write.dev.clone();
         let base_of = |address: &Address, from: &Setting| self.base_of(address, from);
         match &write.change {
@@ -59,7 +59,7 @@ impl Service<'_> {
                 let table = |queues: &[u32]| Setting::RssTable { dev: dev(), table: queues.to_vec() };
                 let (address, from, to) = (Address::RssTable { dev: dev() }, table(from), table(to));
                 let base = base_of(&address, &from).unwrap_or_else(|| from.clone());
-                Ok(vec![Change { address, from, to, base }])
+                Ok(vec![SettingMove { address, from, to, base }])
             }
             LoadChange::Rps(m) => {
                 let mask = |cpus: &BTreeSet<u32>| Setting::RpsCpus {
@@ -70,7 +70,7 @@ impl Service<'_> {
                 let address = Address::RpsCpus { dev: dev(), queue: m.queue };
                 let (from, to) = (mask(&m.from), mask(&m.to));
                 let base = base_of(&address, &from).unwrap_or_else(|| from.clone());
-                Ok(vec![Change { address, from, to, base }])
+                Ok(vec![SettingMove { address, from, to, base }])
             }
             LoadChange::Interrupt(m) => {
                 let nic =
@@ -89,10 +89,10 @@ impl Service<'_> {
                     }
                     _ => cpus(CpuSet::one(next), None),
                 };
-                let mut out = vec![Change { address, from, to, base }];
+                let mut out = vec![SettingMove { address, from, to, base }];
                 for (address, from, to) in self.xps(&nic, m).unwrap_or_default() {
                     let base = base_of(&address, &from).unwrap_or_else(|| from.clone());
-                    out.push(Change { address, from, to, base });
+                    out.push(SettingMove { address, from, to, base });
                 }
                 Ok(out)
             }
@@ -136,7 +136,7 @@ impl Service<'_> {
         Some(changes.map(of).collect())
     }
 
-    fn try_write(&mut self, write: &LoadWrite, changes: Vec<Change>) -> Settled {
+    fn try_write(&mut self, write: &LoadWrite, changes: Vec<SettingMove>) -> Settled {
         let (cause, reason) = match &write.why {
             WriteReason::Better { before_percent, predicted_percent, .. } => {
                 let (before_percent, predicted_percent) = (*before_percent, *predicted_percent);
@@ -151,7 +151,7 @@ impl Service<'_> {
             }
             WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
         };
-        let of = |change: &Change| match (&change.address, &write.change, &write.why) {
+        let of = |change: &SettingMove| match (&change.address, &write.change, &write.why) {
             (Address::XpsCpus { .. }, LoadChange::Interrupt(m), WriteReason::Better { .. }) => {
                 Reason::XpsFollowsInterrupt { cpu: m.to }
             }
@@ -162,7 +162,7 @@ impl Service<'_> {
     }
 
     /// Writes these settings of an interface in one transaction, each for its reason.
-    pub(crate) fn write_changes(&mut self, dev: &str, cause: Cause, steps: Vec<(Change, Reason)>) -> Settled {
+    pub(crate) fn write_changes(&mut self, dev: &str, cause: Cause, steps: Vec<(SettingMove, Reason)>) -> Settled {
         let request = Request {
             title: Title::Balance { dev: dev.into() },
             base: steps.iter().map(|(c, _)| c.base.clone()).collect(),
@@ -180,7 +180,7 @@ impl Service<'_> {
         let settled = match action.ending {
             ActionEnding::Kept => {
                 let first = action.transaction.unwrap_or_default();
-                for (Change { address, to, base, .. }, _) in steps {
+                for (SettingMove { address, to, base, .. }, _) in steps {
                     self.balanced.retain(|t| t.address != address);
                     self.balanced.push(BalancedSetting { dev: dev.into(), address, base, moved: to, first });
                 }

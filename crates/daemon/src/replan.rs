@@ -52,10 +52,16 @@ pub(crate) fn part<'a>(parts: &'a [Part], dev: &str, configured: Option<&Intent>
     named.or_else(|| parts.iter().find(|p| p.whole && (covers(&p.devs) || now(p))))
 }
 
-/// Plans each part of the intent again, with manual changes kept, and takes the steps of these interfaces.
-pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Replanned, String> {
+/// The whole host, as a plan needs it.
+fn read(basis: &Basis) -> Result<(Options, Snapshot), String> {
     let options = Options { follow: basis.wanted.map(Wanted::named).unwrap_or_default(), ..Options::all() };
     let s = ringwise_discover::snapshot(basis.host, &options).map_err(|e| e.to_string())?;
+    Ok((options, s))
+}
+
+/// Plans each part of the intent again, with manual changes kept, and takes the steps of these interfaces.
+pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Replanned, String> {
+    let (options, s) = read(basis)?;
     let standing = standing(&s, basis);
     let parts = standing.parts(&s);
     let wanted = configured(&s, basis);
@@ -83,8 +89,7 @@ pub(crate) fn plan_again(devs: &BTreeSet<String>, basis: &Basis) -> Result<Repla
 /// Plans the part that decides an interface, with its intent adjusted and manual changes kept. `None`: nothing was requested for it, or it
 /// has no link.
 pub(crate) fn plan_adjusted(dev: &str, basis: &Basis, adjust: &dyn Fn(&mut Intent)) -> Result<Option<Plan>, String> {
-    let options = Options { follow: basis.wanted.map(Wanted::named).unwrap_or_default(), ..Options::all() };
-    let s = ringwise_discover::snapshot(basis.host, &options).map_err(|e| e.to_string())?;
+    let (options, s) = read(basis)?;
     let standing = standing(&s, basis);
     let parts = standing.parts(&s);
     let Some(p) = part(&parts.list, dev, configured(&s, basis).as_ref()) else { return Ok(None) };

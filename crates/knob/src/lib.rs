@@ -29,6 +29,7 @@ pub mod napi;
 pub mod offline;
 mod order;
 pub mod overlap;
+pub mod partial;
 pub mod path;
 pub mod pause;
 mod project;

@@ -11,8 +11,7 @@ use crate::machine::{Machine, Near, Zone};
 use crate::place::Placements;
 use crate::{Group, GroupSizes, Obstacle, Refusal, groups};
 
-pub(crate) const LATENCY: &str = "latency";
-pub(crate) const BULK: &str = "bulk";
+pub(crate) use crate::policies::{BULK, LATENCY};
 
 pub(crate) fn place(
     m: &Machine,

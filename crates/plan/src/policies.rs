@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use ringwise_model::{NapiValues, Policy};
 
 /// The policy for messages whose sender waits, and the group of `mixed` that has it.
-pub(crate) const LATENCY: &str = "latency";
+pub const LATENCY: &str = "latency";
 
 /// The policy for streams on idle CPUs, and the group of `mixed` that has it, or [`CPU`].
-pub(crate) const BULK: &str = "bulk";
+pub const BULK: &str = "bulk";
 
 /// The policy for streams on busy CPUs.
-pub(crate) const CPU: &str = "cpu";
+pub const CPU: &str = "cpu";
 
 /// Source of the three values.
 pub const SOURCE: &str = "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)";

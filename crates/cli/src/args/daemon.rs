@@ -14,8 +14,8 @@ pub struct DaemonArgs {
     /// Whether to look for uneven load of receive queues
     #[arg(long, value_name = "MODE", value_enum, default_value_t, help_heading = "Request")]
     pub follow: FollowArg,
-    /// Change the RSS table of this interface (name or pattern), and move its interrupts, when its load is uneven; repeat the
-    /// option for several
+    /// Change the RSS table, the CPUs of interrupts and the groups of queues of this interface (name or pattern) as the load
+    /// requires; repeat the option for several
     /// [default: act_on_load of the file]
     #[arg(long, value_name = "DEV", help_heading = "Request")]
     pub act: Vec<String>,

@@ -1,26 +1,9 @@
-//! A setting that the service changes because of the load.
+//! Settings of which a plan writes only some values: moderation of a queue, a NAPI instance, an RSS context. A device reports all of them.
 
-use ringwise_knob::{Address, Setting};
+use crate::Setting;
 
-/// Its value now, as it shall be, and from before the first move.
-#[derive(Debug, Clone)]
-pub(crate) struct Change {
-    pub address: Address,
-    pub from: Setting,
-    pub to: Setting,
-    pub base: Setting,
-}
-
-impl Change {
-    /// The change that restores the value from before this one.
-    pub(crate) fn back(&self) -> Self {
-        Self { from: self.to.clone(), to: self.from.clone(), ..self.clone() }
-    }
-}
-
-/// The parts of a setting that another one names, too: a plan writes only some of the parameters that a device reports, and the others
-/// are not the business of this change.
-pub(crate) fn named_parts(all: &Setting, named: &Setting) -> Setting {
+/// The parts of a setting that another one names, too.
+pub fn named_parts(all: &Setting, named: &Setting) -> Setting {
     let mut out = all.clone();
     match (&mut out, named) {
         (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: named, .. }) => {
@@ -40,7 +23,7 @@ pub(crate) fn named_parts(all: &Setting, named: &Setting) -> Setting {
 }
 
 /// A setting with the parts of another one that it lacks.
-pub(crate) fn with_parts_of(setting: Setting, more: &Setting) -> Setting {
+pub fn with_parts_of(setting: Setting, more: &Setting) -> Setting {
     let mut out = setting;
     match (&mut out, more) {
         (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: more, .. }) => {
@@ -61,16 +44,16 @@ pub(crate) fn with_parts_of(setting: Setting, more: &Setting) -> Setting {
 }
 
 /// Whether writing the first setting to a device with the second one changes nothing.
-pub(crate) fn is_part_of(setting: &Setting, other: &Setting) -> bool {
+pub fn is_part_of(setting: &Setting, other: &Setting) -> bool {
     named_parts(other, setting) == *setting
 }
 
 #[cfg(test)]
 mod tests {
-    use ringwise_knob::VectorName;
     use ringwise_model::NapiValues;
 
     use super::*;
+    use crate::VectorName;
 
     fn moderation(list: &[(&str, u32)]) -> Setting {
         let params = list.iter().map(|(name, value)| (name.to_string(), *value)).collect();
