@@ -94,7 +94,7 @@ pub(crate) fn write_down(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let Disk { store, lock } = disk;
-    let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
+    let id = store.next_transaction()?;
     let steps = request.steps.iter().map(|s| &s.setting);
     let settings: Vec<Setting> = steps.chain(&request.already).cloned().collect();
     let named =

@@ -110,7 +110,7 @@ impl Search<'_> {
         self.clean();
         let mut why = Vec::new();
         if !self.copies_only {
-            match installed(self.program).and_then(|p| passes(&p, self.tested, self.end).map(|()| p)) {
+            match test_installed(self.program, self.tested, self.end) {
                 Ok(path) => return Ok(Place::File(path)),
                 Err(fault) => why.push((self.program.to_path_buf(), fault)),
             }
@@ -169,9 +169,13 @@ impl Search<'_> {
     }
 }
 
-/// Tests the installed program ahead of a search, which reports the faults.
-pub(crate) fn test_installed(program: &Path, tested: &Tested, end: Instant) {
-    let _ = installed(program).and_then(|path| passes(&path, tested, end));
+/// Tests the installed program ahead of a search. Returns its path.
+///
+/// Errors: why the guard cannot be started from it.
+pub(crate) fn test_installed(program: &Path, tested: &Tested, end: Instant) -> Result<PathBuf, FileFault> {
+    let path = installed(program)?;
+    passes(&path, tested, end)?;
+    Ok(path)
 }
 
 /// Tests the program, unless it has passed before.

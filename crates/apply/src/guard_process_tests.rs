@@ -1,5 +1,9 @@
+use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use ringwise_sys::local;
 
 use super::*;
 use ringwise_testkit::dir::Dir;

@@ -23,9 +23,11 @@ pub trait Guardian: Debug + Send + Sync {
     ///
     /// Errors: why no guard could be started.
     fn arm_for_tables(&self, dir: &Path) -> Result<Box<dyn Armed>, GuardError>;
-    /// Does what does not need the lock and takes time, so that [`arm`](Self::arm) is quicker soon after. What fails here is reported
-    /// by `arm`.
-    fn prepare(&self) {}
+    /// Does what does not need the lock and takes time, so that [`arm`](Self::arm) is quicker soon after, for the transaction with
+    /// this number. What fails here is reported by `arm`. `dir`: the state directory.
+    fn prepare(&self, _dir: &Path, _transaction: u64) {}
+    /// The transaction does not take place: undoes what [`prepare`](Self::prepare) did.
+    fn release(&self) {}
 }
 
 /// What a guard needs to know.

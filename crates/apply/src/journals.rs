@@ -99,7 +99,9 @@ impl Journals {
 /// Names, sizes and times of the files in the state directory.
 fn seen(store: &Store) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let entries = store.dirs().iter().filter_map(|d| fs::read_dir(d).ok()).flatten().flatten();
-    let mut out: Vec<_> = entries
+    // A socket has no content.
+    let files = entries.filter(|e| e.path().extension().is_none_or(|x| x != "sock"));
+    let mut out: Vec<_> = files
         .map(|e| {
             let m = e.metadata().ok();
             (e.path(), m.as_ref().map_or(0, fs::Metadata::len), m.and_then(|m| m.modified().ok()))

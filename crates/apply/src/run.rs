@@ -177,7 +177,7 @@ pub(crate) fn transact(
     crate::bond::order_steps(&now, &mut request.steps);
     let forward = kind == TransactionKind::Apply;
     let start = start_of(&now, &request.steps);
-    let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
+    let id = store.next_transaction()?;
     let holder = Holder {
         pid: Some(std::process::id()),
         who: Some(request.who.clone()),

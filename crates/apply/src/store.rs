@@ -217,6 +217,13 @@ impl Store {
         })
     }
 
+    /// The number that the next transaction gets, unless another one comes first.
+    ///
+    /// Errors: the state directory cannot be read.
+    pub fn next_transaction(&self) -> Result<u64, Error> {
+        Ok(self.journals()?.last().map_or(0, |(id, _)| *id) + 1)
+    }
+
     /// Paths of all journals by number.
     pub(crate) fn journals(&self) -> Result<Vec<(u64, PathBuf)>, Error> {
         let mut out = Vec::new();

@@ -148,6 +148,79 @@ fn it_runs_outside_of_the_session_and_ends_on_request() {
     assert!(!dir.0.join("guard-0001").exists());
 }
 
+/// Guards of this state directory, by their command lines.
+fn guards_of(dir: &Path) -> Vec<u32> {
+    let args = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let wanted = |pid: &u32| {
+        let args = args(pid);
+        args.contains("__guard") && args.contains(dir.to_str().unwrap()) && !args.contains("--detach\0")
+    };
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .filter(wanted)
+        .collect()
+}
+
+fn starts_ahead(dir: &Dir) -> Process {
+    let process = Process { program: RINGWISE.into(), run: dir.0.join("run"), ..Process::default() };
+    process.prepare(&dir.0, 1);
+    process
+}
+
+#[test]
+fn a_guard_that_was_started_ahead_takes_the_lock_and_stays() {
+    let dir = Dir::new("ahead");
+    let process = starts_ahead(&dir);
+    if !process.ahead.is_started() {
+        return skipped(
+            "a_guard_that_was_started_ahead_takes_the_lock_and_stays",
+            "the program is not on the file system of /",
+        );
+    }
+    until("its start", || guards_of(&dir.0).len() == 1);
+    let pids = guards_of(&dir.0);
+    let lock = dir.lock();
+    let mut armed = process.arm(&job(&dir, &lock, None)).unwrap();
+    assert!(armed.is_there() && !process.ahead.is_started());
+    assert_eq!(guards_of(&dir.0), pids, "no other guard was started");
+    drop(lock);
+    assert!(dir.is_locked(), "it shares the lock");
+    let files = || fs::read_dir(&dir.0).unwrap().flatten().map(|e| e.file_name()).collect::<Vec<_>>();
+    assert_eq!(files(), ["lock"]);
+    armed.done(false).unwrap();
+    until("the lock", || !dir.is_locked());
+}
+
+#[test]
+fn a_guard_that_was_started_ahead_and_is_not_needed_ends() {
+    let dir = Dir::new("not-needed");
+    let process = starts_ahead(&dir);
+    if !process.ahead.is_started() {
+        return skipped(
+            "a_guard_that_was_started_ahead_and_is_not_needed_ends",
+            "the program is not on the file system of /",
+        );
+    }
+    // The transaction does not take place.
+    until("its start", || guards_of(&dir.0).len() == 1);
+    process.release();
+    until("its end", || guards_of(&dir.0).is_empty());
+    // Another process has used the number: the guard of the next transaction is started as always.
+    process.prepare(&dir.0, 7);
+    assert!(process.ahead.is_started());
+    let lock = dir.lock();
+    let mut armed = process.arm(&job(&dir, &lock, None)).unwrap();
+    assert!(armed.is_there());
+    let of_transaction =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("--transaction\x001\0");
+    until("the end of the other one", || matches!(guards_of(&dir.0)[..], [pid] if of_transaction(&pid)));
+    armed.done(false).unwrap();
+    until("its end", || guards_of(&dir.0).is_empty());
+    assert!(!dir.0.join("ahead.sock").exists());
+}
+
 /// A process that changes this host with another state directory finds the host locked, whichever process holds the
 /// lock.
 #[test]

@@ -57,6 +57,8 @@ pub(crate) struct Ahead {
     pub appeared: BTreeSet<String>,
     /// `None`: no interface needs a new plan.
     pub planned: Option<Planned>,
+    /// Something will probably be written.
+    pub writes: bool,
 }
 
 /// A new plan.

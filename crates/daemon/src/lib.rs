@@ -39,6 +39,8 @@ pub mod losses;
 pub mod pauses;
 mod permitted;
 mod prepare;
+#[cfg(test)]
+mod prepare_tests;
 mod programs;
 #[cfg(test)]
 mod programs_tests;

@@ -77,6 +77,9 @@ impl Service<'_> {
                 self.trouble(&why);
             }
         }
+        if let Some(guardian) = &self.setup.guard {
+            guardian.release();
+        }
         self.tell();
         ringwise_sys::memory::give_back();
     }

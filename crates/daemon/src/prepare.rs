@@ -1,5 +1,5 @@
-//! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write. The guard's
-//! program is tested meanwhile, too.
+//! What a look needs, read and planned while the host settles: then only the writing is left when it is time to write. The guard is
+//! started meanwhile, too.
 
 use crate::compared::{Ahead, Planned, Prepared};
 use crate::replan::plan_again;
@@ -10,8 +10,13 @@ impl Service<'_> {
     /// if nothing could be prepared.
     pub(crate) fn prepare(&mut self) {
         self.prepared = self.read_ahead();
-        if let Some(guardian) = &self.setup.guard {
-            guardian.prepare();
+        let store = &self.setup.store;
+        if let Some(guardian) = &self.setup.guard
+            && self.prepared.as_ref().is_some_and(|p| p.ahead.writes)
+            && let Some(dir) = store.dirs().first()
+            && let Ok(transaction) = store.next_transaction()
+        {
+            guardian.prepare(dir, transaction);
         }
         self.schedule.prepared();
     }
@@ -45,6 +50,7 @@ impl Service<'_> {
             let result = plan_again(&interfaces, &basis);
             Planned { interfaces, result }
         });
-        Some(Prepared { seen, ahead: Ahead { appeared, planned } })
+        let writes = planned.is_some() || !t.steps.is_empty();
+        Some(Prepared { seen, ahead: Ahead { appeared, planned, writes } })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Arguments of `daemon`.
@@ -17,7 +18,7 @@ pub struct DaemonArgs {
     /// Change the RSS table, the CPUs of interrupts and the groups of queues of this interface (name or pattern) as the load
     /// requires; repeat the option for several
     /// [default: act_on_load of the file]
-    #[arg(long, value_name = "DEV", help_heading = "Request")]
+    #[arg(long, value_name = "DEV", value_parser = NonEmptyStringValueParser::new(), help_heading = "Request")]
     pub act: Vec<String>,
     /// What to ask of the service that runs.
     #[command(subcommand)]

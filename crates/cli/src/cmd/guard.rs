@@ -32,8 +32,14 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     // A guard that was started again has lost the process that started it; the files on disk contain everything.
     let bound = Process::default().bound;
-    let linked = a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok());
-    let (mut link, lock) = linked.map_or((None, None), |(link, lock)| (Some(link), lock));
+    let (mut link, lock) = match a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok()) {
+        None => (None, None),
+        Some(Some((link, lock))) => (Some(link), lock),
+        Some(None) => {
+            leave(group);
+            return Ok(Status::Ok);
+        }
+    };
     if let Some(l) = &mut link {
         l.armed().map_err(|e| Fail::error(format!("the applying process does not listen: {e}")))?;
     }
@@ -64,13 +70,17 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
             remove_copy(dir, a.transaction);
         }
     }
-    if let Some(g) = group {
-        let _ = g.leave(); // leave() may fail: an empty directory is harmless
-    }
+    leave(group);
     if let Some(o) = done.map_err(|e| fail(&e))? {
         log.outcome(&o);
     }
     Ok(Status::Ok)
+}
+
+fn leave(group: Option<OwnGroup>) {
+    if let Some(g) = group {
+        let _ = g.leave(); // leave() may fail: an empty directory is harmless
+    }
 }
 
 /// Leaves the session and its open files, starts the guard and exits, so that process 1 becomes the guard's parent.
