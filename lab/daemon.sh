@@ -50,13 +50,27 @@ becomes() {
 	return 1
 }
 
+# hear: notes when the kernel notifies of a link. The carrier of a link is reported up to a second after its file shows it.
+hear() {
+	/usr/bin/ip monitor link 2>/dev/null | while read -r _; do
+		read -r _at _ </proc/uptime
+		echo "$_at"
+	done >/tmp/heard-links &
+}
+
 # back NAME FILE SECONDS
 back() {
 	read -r _from _ </proc/uptime
 	if becomes "$2" "$3"; then
 		ok "$1"
 		read -r _to _ </proc/uptime
-		echo "# $1: right again $_from $_to" | awk '{ t = $NF - $(NF - 1); NF -= 2; print $0, "after", t, "s" }'
+		touch /tmp/heard-links
+		# Within the settle time of 2 s before the end, it was a consequence of the write.
+		awk -v from="$_from" -v to="$_to" -v name="$1" '
+			$1 > from && $1 < to - 2 { heard = $1 }
+			END {
+				print "# " name ": right again after " to - from " s" (heard ? ", " to - heard " s after the last notification of a link" : "")
+			}' /tmp/heard-links
 	else
 		not_ok "$1" "$(diff "$2" /tmp/now | grep '^[-+<>][^-+]' | head -6 | tr '\n' ';') $(tail -n 3 $log | tr '\n' ' ')"
 	fi

@@ -23,6 +23,7 @@ same "with the NAPI setting" "$(cat $defer)" 2
 spread=$(table eth2)
 layout >/tmp/planned
 serve --config none
+hear
 same "it writes nothing where everything is as applied" "$(journals)" 1
 status "a second one is refused" 6 ringwise daemon
 

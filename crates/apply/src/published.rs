@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use ringwise_knob::Learned;
 use ringwise_model::Requested;
@@ -95,6 +96,28 @@ impl Store {
         let (holder, keeper) = self.published()?.holder?;
         let host = ringwise_sys::Real::new().ok()?;
         keeper.filter(|k| !k.is_gone(&host)).map(|_| holder)
+    }
+}
+
+/// The holder of the lock is being published in a thread of its own. Dropped, this waits for the end.
+pub(crate) struct Publishing(Option<JoinHandle<()>>);
+
+impl Publishing {
+    pub(crate) fn begin(store: &Store, holder: &Holder) -> Self {
+        let (in_thread, of) = (store.clone(), holder.clone());
+        let thread = std::thread::Builder::new().spawn(move || in_thread.publish(Some(&of))).ok();
+        if thread.is_none() {
+            store.publish(Some(holder));
+        }
+        Self(thread)
+    }
+}
+
+impl Drop for Publishing {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join(); // after a panic, others do not see who holds the lock
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::names::DeviceRenames;
 use crate::preflight::settled_preflight;
+use crate::published::Publishing;
 use crate::record::Header;
 use crate::start::start_of;
 use crate::store::{Disk, Lock};
@@ -186,15 +187,10 @@ pub(crate) fn transact(
         trial_until_unix: None,
     };
     lock.note(&holder);
-    // Before anything is written to disk: a refusal here leaves nothing behind. Starting a process and publishing both take time.
-    let armed = std::thread::scope(|s| {
-        let publishes = std::thread::Builder::new().spawn_scoped(s, || store.publish(Some(&holder)));
-        if publishes.is_err() {
-            store.publish(Some(&holder));
-        }
-        arm(&cx, lock, id)
-    });
-    let mut guard = ReleasedGuard(armed?);
+    // Reading all journals for it takes time, and nothing waits for it.
+    let publishing = Publishing::begin(store, &holder);
+    // Before anything is written to disk: a refusal here leaves nothing behind.
+    let mut guard = ReleasedGuard(arm(&cx, lock, id)?);
     notes.extend(guard.0.as_ref().and_then(|g| g.note()));
     let sign = guard.0.as_ref().and_then(|g| g.sign_of_life());
     let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(SignalingHost { host: cx.host.clone(), sign }) as _);
@@ -235,6 +231,7 @@ pub(crate) fn transact(
         Ok(()) => tx.succeeded(request.unmet),
         Err(failure) => tx.restore(*failure),
     }
+    drop(publishing); // the end is published after it
     Ok(tx.finish(store, lock, begin, Some(holder)))
 }
 
