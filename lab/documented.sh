@@ -137,7 +137,7 @@ run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise persist'
 
-block docs/plan.md:202
+block docs/plan.md:203
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'
@@ -176,11 +176,11 @@ run '0' 'ringwise plan --exclude-cpus 2-3'
 trial 'ringwise apply --exclude-cpus 2-3 --confirm 60s'
 run '0|3' 'ringwise check'
 
-block docs/recipes/kubernetes.md:118
+block docs/recipes/kubernetes.md:119
 trial 'ringwise apply --allow-disruption --confirm 2m'
 run '0' 'ringwise confirm'
 
-block docs/recipes/kubernetes.md:127
+block docs/recipes/kubernetes.md:128
 before 'three_transactions'
 run '0' 'ringwise history'
 run '0' 'ringwise rollback 3'
@@ -193,7 +193,7 @@ run '0' 'ringwise plan eth1 --goal rpc'
 trial 'ringwise apply eth1 --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/postgresql.md:140
+block docs/recipes/postgresql.md:141
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1
@@ -227,10 +227,10 @@ run '0' 'ringwise config check /etc/ringwise/ringwise.toml'
 run '0' 'ringwise persist'
 run '0' 'ringwise persist --daemon'
 
-block docs/tour.md:161
+block docs/tour.md:162
 run '0' 'ringwise apply eth1'
 
-block docs/tour.md:181
+block docs/tour.md:182
 before 'ringwise apply --yes'
 run '0' 'ringwise verify --for 5s'
 run '0' 'ringwise history'

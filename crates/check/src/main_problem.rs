@@ -8,8 +8,8 @@ use crate::severity::Severity;
 /// Rules by priority: losses that no setting of this host can prevent, other losses, resources at their limit, bad
 /// placement.
 const ORDER: &[&str] = &[
-    "D12", "D04", "D01", "D10", "D09", "D15", "H01", "H02", "H03", "F02", "Q28", "M11", "A01", "A03", "A08", "Q20",
-    "Q04", "Q14",
+    "D12", "D04", "D01", "D10", "D09", "D15", "H01", "H02", "H03", "F02", "Q28", "M11", "A01", "A03", "A08", "A04",
+    "A02", "Q20", "Q04", "Q14",
 ];
 
 /// The place of a rule's findings among those of the same severity.

@@ -347,7 +347,7 @@ the file instead. If it does not exist, persist writes it: from the options, or
 without options with the goals and options that were applied, and with the
 values that you set yourself or adopted. What a goal decides, such as the CPU of
 each interrupt, is not in the file: each boot plans it. allow_disruption is in
-it if the last apply was allowed to interrupt traffic.
+it if an apply whose settings are in effect had --allow-disruption.
 
 --remove stops applying at boot, and leaves that file and the settings in effect
 as they are. It does not stop a service that runs. To undo everything:
@@ -365,7 +365,7 @@ has tuned it, later boots do not apply the configuration. ringwise status
 reports this. To apply it again, repeat your command: ringwise persist, or
 ringwise persist --daemon.",
     ..Page::new(
-        "  ringwise persist                  the file, or else what is in effect now
+        "  ringwise persist                  the file, or else what you applied
   ringwise persist --goal rpc
   ringwise persist -n               lists the files
   ringwise persist --remove",

@@ -123,9 +123,13 @@ impl Fail {
 impl Fail {
     /// The text. With a width, a long message is broken between words; the next command stays whole, to be copied.
     pub(crate) fn text(&self, width: Option<usize>) -> String {
-        let Some(width) = width.filter(|_| !self.message.contains('\n')) else { return self.to_string() };
+        // Lists, and lines of a file with a mark below them, are indented; they stay as they are.
+        let is_laid_out = self.message.lines().any(|l| l.starts_with(' '));
+        let Some(width) = width.filter(|_| !is_laid_out) else { return self.to_string() };
         let next = self.next.as_ref().map_or_else(String::new, |n| format!("\nTry: {n}"));
-        hang("error: ", &self.message, Some(width)).trim_end().to_string() + &next
+        let lines = self.message.lines().enumerate();
+        let folded: String = lines.map(|(n, l)| hang(if n == 0 { "error: " } else { "" }, l, Some(width))).collect();
+        folded.trim_end().to_string() + &next
     }
 }
 

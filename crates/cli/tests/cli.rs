@@ -186,7 +186,8 @@ fn proposed_commands_carry_the_recording() {
         proposed(&["plan", "--goal", "rpc"]),
         [
             "ringwise apply --goal rpc",
-            "ringwise apply --goal rpc --confirm 60s   then: ringwise confirm",
+            "ringwise apply --goal rpc --confirm 60s",
+            "ringwise confirm",
             "ringwise plan --goal rpc --out ivytown.plan",
             "ringwise apply ivytown.plan --confirm 60s",
             "To keep it over reboots, afterwards: ringwise persist",
@@ -195,9 +196,10 @@ fn proposed_commands_carry_the_recording() {
     );
     let plan = dir.join("a.plan").display().to_string();
     let apply = format!("ringwise apply {plan}");
-    let on_trial = format!("{apply} --confirm 60s   then: ringwise confirm");
+    let on_trial = format!("{apply} --confirm 60s");
     let then = "To keep it over reboots, afterwards: ringwise persist";
-    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan])[..3], [&*apply, &on_trial, then]);
+    let all = [&*apply, &on_trial, "ringwise confirm", then];
+    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan])[..4], all);
     let _ = fs::remove_dir_all(&dir);
 }
 
@@ -239,7 +241,7 @@ fn rules_are_found_as_they_are_typed() {
     }
     refused(
         2,
-        &["no rule \"A99\"", "did you mean A20?", "Try: ringwise check --explain A20"],
+        &["no rule \"A99\"", "expected an id as ringwise check shows it", "Try: ringwise help rules"],
         &["check", "--explain", "A99"],
     );
     let both = run(&["check", "--explain", "A02", "Q14"]);

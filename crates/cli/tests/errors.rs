@@ -32,12 +32,12 @@ fn errors_have_one_form() {
         (
             2,
             &["check", "--explain", "A99"],
-            "error: there is no rule \"A99\"; did you mean A20?\nTry: ringwise check --explain A20\n",
+            "error: there is no rule \"A99\"; expected an id as ringwise check shows it, e.g. A02\nTry: ringwise help rules\n",
         ),
         (
             2,
             &["check", "--accept", "A99", "--reason", "x", "--until", "2099-01-01", "--baseline", "/nonesuch/a.json"],
-            "error: there is no rule \"A99\"; did you mean A20?\nTry: ringwise check --explain A20\n",
+            "error: there is no rule \"A99\"; expected an id as ringwise check shows it, e.g. A02\nTry: ringwise help rules\n",
         ),
         (
             1,

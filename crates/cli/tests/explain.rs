@@ -327,8 +327,10 @@ fn a_recording_without_the_hash_key_proposes_what_to_do() {
     );
     // igb's key has 40 bytes.
     let key = vec!["6d"; 40].join(":");
-    let commands = page.lines().filter_map(|l| l.strip_prefix("Next, ")?.split_once(": ringwise "));
-    let commands: Vec<String> = commands.map(|(_, command)| command.replace("KEY", &key)).collect();
+    let lines: Vec<&str> = page.lines().collect();
+    let next = lines.windows(2).filter(|two| two[0].starts_with("Next, ") && two[0].ends_with(':'));
+    let commands = next.filter_map(|two| two[1].strip_prefix("  ringwise "));
+    let commands: Vec<String> = commands.map(|command| command.replace("KEY", &key)).collect();
     assert_eq!(commands.len(), 2, "{page}");
     for command in commands {
         let page = text(&run(&command.split(' ').collect::<Vec<_>>(), ""));

@@ -234,9 +234,9 @@ fn plan_groups_hosts_with_the_same_plan() {
     assert_eq!(sizes.iter().sum::<usize>(), n, "{page}");
     assert!(sizes.iter().all(|s| s % 3 == 0) && sizes.windows(2).all(|w| w[0] >= w[1]), "{page}");
     assert!(page.contains(&format!("{n} hosts: {} different plans\n", sizes.len())), "{page}");
-    // Each group names a host, and the command that shows its plan: it has as many steps.
+    // Each group names a host, and the command that shows its plan: it has as many changes.
     let group: Vec<&str> = page.lines().skip_while(|l| !l.contains("share this plan")).take(3).collect();
-    let steps = group[0].rsplit(", ").find_map(|p| p.strip_suffix(" steps")).unwrap();
+    let steps = group[0].rsplit(", ").find_map(|p| p.strip_suffix(" changes")).unwrap();
     let command: Vec<&str> = group[2].trim().strip_prefix("ringwise ").unwrap().split(' ').chain(["-j"]).collect();
     assert_eq!(command[..3], ["plan", "--goal", "rpc"]);
     let plan: Value = serde_json::from_slice(&run(&command).stdout).unwrap();

@@ -57,7 +57,7 @@ fn an_interface_whose_queues_are_unknown_needs_a_capture() {
     assert!(a.out.contains("ringwise capture FILE"), "{}", a.out);
     let a = ringwise(PARTIAL, &["plan", "eth1"]);
     assert_eq!(a.status, Some(1));
-    let want = "error: eth1 cannot be tuned: its queues are unknown\nTry: ringwise capture FILE ";
+    let want = "error: eth1 cannot be tuned: its queues are unknown\nTry: on that host: ringwise capture FILE\n";
     assert!(a.err.starts_with(want), "{}", a.err);
 }
 
@@ -126,7 +126,7 @@ fn unknown_control_paths_are_one_sentence() {
                 capture. Only for this reason the command below has --force and --confirm: apply looks again on the host \
                 itself, and restores everything unless you confirm.\n";
     assert!(page.contains(want), "{page}");
-    assert!(page.contains("--force --confirm 60s   then: ringwise confirm"), "{page}");
+    assert!(page.contains("--force --confirm 60s\n  ringwise confirm\n"), "{page}");
 }
 
 #[test]

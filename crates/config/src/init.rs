@@ -12,7 +12,7 @@ use crate::value::{Entry, Matcher};
 pub fn init(s: &Snapshot) -> String {
     let mut out = String::from(
         "# Configuration of ringwise. All keys: ringwise.toml(5), docs/config.md\n\
-         # Without these: ringwise help ringwise.toml\n\
+         # If neither is installed: ringwise help ringwise.toml\n\
          # Check this file: ringwise config check FILE\n\
          # Show what it would change: ringwise plan --config FILE\n\
          version = 1\n\n\

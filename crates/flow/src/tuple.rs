@@ -207,7 +207,12 @@ impl FromStr for FlowSpec {
 
     fn from_str(text: &str) -> Result<Self, BadFlow> {
         let text = text.trim();
-        let (ends, rest) = text.split_once('/').ok_or_else(|| BadFlow::new(text, SHAPE))?;
+        let (ends, rest) = text.split_once('/').ok_or_else(|| {
+            let lacks_only_that = text.split_once('-').is_some_and(|(a, b)| side(a).is_ok() && side(b).is_ok());
+            let expected =
+                if lacks_only_that { format!("the protocol behind it, e.g. {text}/tcp") } else { SHAPE.into() };
+            BadFlow::new(text, expected)
+        })?;
         let (name, more) = rest.split_once('/').map_or((rest, None), |(n, m)| (n, Some(m)));
         let protocol = protocol_number(name)
             .ok_or_else(|| BadFlow::new(name, "a protocol: tcp, udp, sctp, icmp, esp, ... or its number"))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_check::RoleGuess;
 use ringwise_config::{Config, Entry};
+use ringwise_knob::features::NTUPLE;
 use ringwise_model::{ConfiguredBy, Goal, Intent, Knob, Snapshot, Wish};
 use ringwise_sys::Host;
 
@@ -34,6 +35,17 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     match settings.device.iter().any(|k| matches!(k, Knob::Pause { .. })) {
         true => section(&format!("{each} (pause not where an RDMA device may depend on it)"), &mut lines),
         false => section(each, &mut lines),
+    }
+    if goal == Goal::Rpc {
+        let feature = wish(&Knob::Feature { name: NTUPLE.into(), on: true });
+        let entry = Entry { wishes: vec![feature], ..Entry::default() };
+        lines.extend(ringwise_config::print_knobs(&entry).lines().map(str::to_string));
+        let drivers = ringwise_plan::arfs_drivers().collect::<Vec<_>>().join(" ");
+        lines.push(format!("drivers: {drivers}"));
+        section(
+            "on each interface whose driver steers flows to the CPUs of their programs, unless the file configures it",
+            &mut lines,
+        );
     }
     lines.extend(settings.rfs_entries.map(|n| format!("rfs_entries = {n}")));
     lines.extend(settings.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));

@@ -29,6 +29,11 @@ const DRIVERS: &[&str] = &[
     "mqnic",
 ];
 
+/// Drivers of hardware that are known to support it.
+pub fn arfs_drivers() -> impl Iterator<Item = &'static str> {
+    DRIVERS.iter().copied().filter(|d| *d != "mqnic")
+}
+
 /// Whether the driver is known to support it.
 pub(crate) fn has(driver: Option<&str>) -> bool {
     driver.is_some_and(|d| DRIVERS.contains(&d))

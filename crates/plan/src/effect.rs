@@ -250,10 +250,10 @@ const OF_QUEUES: &str = "percent of queues";
 const OWN_CORE: &str = "a CPU with a core of its own carries more than a CPU that shares its core";
 
 /// The benefit of interrupts that leave remote nodes.
-const NEARER: &str = "more interrupts of this interface are on its own node, which this percentage does not count";
+const NEARER: &str = "in exchange, more of its interrupts are on its own node";
 
 /// The benefit of cores that take queues on one thread only.
-const ONE_THREAD: &str = "one thread of each core takes queues: second threads are left to programs";
+const ONE_THREAD: &str = "one thread of each core takes queues, so that second threads are left to programs";
 
 /// The benefit of layouts of their own.
 const APART: &str = "interfaces have different layouts, so that all of them together use more CPUs";
@@ -353,10 +353,13 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
             push(&mut out, Some(dev), now, then.filter(|_| !alike), unit, |b, a| match b {
                 Some(b) => {
                     // Shares that differ by less than one percent.
-                    let digits = usize::from(format!("{a:.0}") == format!("{b:.0}"));
-                    format!("busiest CPU takes {a:.digits$} % of {dev}'s {what} instead of {b:.digits$} %")
+                    let digits = usize::from(a.round() == b.round());
+                    let (a, b) = (percent(a, digits), percent(b, digits));
+                    format!("busiest CPU takes {a} % of {dev}'s {what} instead of {b} %")
                 }
-                None => format!("busiest CPU takes {a:.0} % of {dev}'s {what}; its current share is unknown"),
+                None => {
+                    format!("busiest CPU takes {} % of {dev}'s {what}; its current share is unknown", percent(a, 0))
+                }
             });
             push(&mut out, Some(dev), fullest_core(m, &b), fullest_core(m, &a), "queues", |b, a| match b {
                 Some(b) => format!("queues of {dev} on one physical core: at most {a:.0} instead of {b:.0}"),
@@ -383,7 +386,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
         // If interrupts serve several queues or cannot be moved, the layouts differ anyway.
         let apart = devs.iter().any(|d| d.apart);
         push(&mut out, None, unlike(false), unlike(true).filter(|n| *n == 0.0 || apart), unit, |b, a| {
-            let text = format!("queue numbers that have different CPUs on the interfaces{of_node}: {a:.0}");
+            let text = format!("queue numbers whose CPU differs between the interfaces{of_node}: {a:.0}");
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
         if let Some(e) = out.last_mut().filter(|e| apart && e.unit == unit && e.after > e.before) {
@@ -431,6 +434,12 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
         }
     }
     out
+}
+
+/// A half is rounded up: formatting alone rounds 12.5 to 12, and 37.5 to 38.
+fn percent(value: f64, digits: usize) -> String {
+    let scale = [1.0, 10.0][digits.min(1)];
+    format!("{:.digits$}", (value * scale).round() / scale)
 }
 
 /// Interrupts of queues that may move among several CPUs. `None`: the number stays the same, or an affinity is unknown.

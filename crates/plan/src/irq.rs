@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, MoveCause, Reason, Setting, VectorName, irq as knob_irq};
-use ringwise_model::{Dir, Fact, FarNode, Vector};
+use ringwise_model::{Dir, Fact, FarNode, Goal, Vector};
 
 use crate::dev::{Dev, LearnedIndex, Unit};
-use crate::machine::{Class, Machine, Zone};
+use crate::machine::{Class, Machine, Near, Zone};
 use crate::place::Placement;
 use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
@@ -20,7 +20,8 @@ pub(crate) struct CurrentLoads<'a> {
     planned: Vec<u32>,
     /// Names of the devices that the plan gives a queue on the CPU, by CPU.
     planned_for: Vec<Vec<&'a str>>,
-    devices: usize,
+    /// Zone of each device.
+    zones: Vec<(Near, Goal)>,
 }
 
 impl<'a> CurrentLoads<'a> {
@@ -41,7 +42,13 @@ impl<'a> CurrentLoads<'a> {
                 }
             }
         }
-        Self { all, planned, planned_for, devices: devs.len() }
+        Self { all, planned, planned_for, zones: devs.iter().map(Dev::zone).collect() }
+    }
+
+    /// Whether another device has the same candidate CPUs, so that queues with the same number can share one.
+    fn has_ports_alike(&self, d: &Dev) -> bool {
+        let zone = d.zone();
+        goal::ports_alike(d.goal) && !d.apart && self.zones.iter().filter(|z| **z == zone).count() > 1
     }
 
     /// The first other device that the plan gives a queue on this CPU.
@@ -297,7 +304,7 @@ impl<'a> Diagnosis<'a> {
         {
             return reason;
         }
-        if goal::ports_alike(d.goal) && !d.apart && self.now.devices > 1 {
+        if self.now.has_ports_alike(d) {
             return Reason::SameNumberOneCpu;
         }
         if self.zone.distance[now] < self.zone.distance[to]

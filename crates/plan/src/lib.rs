@@ -56,6 +56,7 @@ mod wishes;
 mod words;
 mod xps;
 
+pub use arfs::arfs_drivers;
 pub use doc::{
     ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
     Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,

@@ -562,7 +562,7 @@ fn warn_about_stacks(stacks: &[Stack], devices: usize, warnings: &mut Messages) 
                 };
                 let or = match s.fixed {
                     _ if more.is_empty() => "",
-                    Some(_) => "; use",
+                    Some(_) => "; to spread them, use",
                     None => ", or use",
                 };
                 (on, format!("queues share CPUs{reduce}{or}{more}"))

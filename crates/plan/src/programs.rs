@@ -181,7 +181,8 @@ fn one(
         t.flows.iter().filter_map(name).collect()
     });
     let node = (0..m.cpus.len()).filter(|c| usable[*c] && on_node(*c));
-    let free = |node| !m.topo.without_interrupts(interrupts, node).is_empty();
+    // CPUs that the user keeps for something else are no alternative.
+    let free = |node| (0..m.cpus.len()).any(|c| m.node[c] == node && idle(&c));
     let is_beside = |c: &usize| beside.contains(m.cpus[*c]) && free(m.node[*c]);
     let (siblings, others): (Vec<usize>, Vec<usize>) = node.partition(is_beside);
     let (node_cpus, beside_interrupts) = match kind {

@@ -170,7 +170,7 @@ fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
 }
 
 /// The part of the present value that the step changes.
-fn members_of(found: &Setting, step: &Setting) -> Setting {
+pub(super) fn members_of(found: &Setting, step: &Setting) -> Setting {
     let mut out = found.clone();
     match (&mut out, step) {
         (Setting::Coalesce { params, .. }, Setting::Coalesce { params: p, .. })

@@ -303,7 +303,7 @@ pub(crate) fn title(g: &PlanGroup, of: usize) -> String {
 pub(crate) fn what(e: &PlannedHost) -> String {
     let mut what = format!(": goal {}", e.goal);
     if e.steps > 0 {
-        what += &format!(", {}", plural(e.steps, "step"));
+        what += &format!(", {}", plural(e.steps, "change"));
     }
     if e.interrupts_traffic {
         what += ", interrupts traffic";

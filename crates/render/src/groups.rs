@@ -1,7 +1,7 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
-use ringwise_model::{CpuSet, Fact, Goal, Snapshot};
+use ringwise_model::{CpuSet, Fact, Goal, Nic, Snapshot};
 use ringwise_plan::{Group, Plan, Program};
 
 use ringwise_text::{hang, plural};
@@ -206,11 +206,25 @@ fn without_queues(plan: &Plan, s: Option<&Snapshot>) -> Vec<String> {
     let mut out = Vec::new();
     if !kept.is_empty() {
         let are = if kept.len() == 1 { "is" } else { "are" };
-        out.push(format!(
-            "{} {are} kept free of queues: start programs there that must not share CPUs with interrupts \
-             (CPUAffinity={kept}).",
-            name(&kept)
-        ));
+        let others = s.map(|s| interrupts_of_others(plan, s)).unwrap_or_default();
+        let on: Vec<String> =
+            others.iter().filter(|(_, cpus)| cpus.intersects(&kept)).map(|(d, _)| d.clone()).collect();
+        let taken = others.iter().fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus)).intersection(&kept);
+        out.push(if taken.is_empty() {
+            format!(
+                "{} {are} kept free of queues: start programs there that must not share CPUs with interrupts, a database \
+                 for example (CPUAffinity={kept}).",
+                name(&kept)
+            )
+        } else {
+            format!(
+                "{} {are} kept free of the queues of this plan, but {}, which it does not cover, has interrupts on {}: plan \
+                 all interfaces together.",
+                name(&kept),
+                on.join(" "),
+                name(&taken)
+            )
+        });
     }
     if let Some(cpus) = &plan.intent.cpus {
         let others = s.map(|s| s.topology.online.difference(cpus).difference(&kept)).filter(|c| !c.is_empty());
@@ -221,6 +235,13 @@ fn without_queues(plan: &Plan, s: Option<&Snapshot>) -> Vec<String> {
         ));
     }
     out
+}
+
+/// CPUs that take interrupts of queues of interfaces outside the plan that have a link.
+fn interrupts_of_others(plan: &Plan, s: &Snapshot) -> Vec<(String, CpuSet)> {
+    let others = s.nics.iter().filter(|n| n.link_is_up() && !plan.considered.iter().any(|d| d == n.name()));
+    let taken = |n: &Nic| n.queue_vectors().filter_map(|v| v.taken_by()).fold(CpuSet::new(), |all, c| all.union(c));
+    others.map(|n| (n.name().to_string(), taken(n))).collect()
 }
 
 /// The systemd unit, or a placeholder if its name is not known.

@@ -292,27 +292,37 @@ fn cpus_of(layout: Option<&DevLayout>, d: &DoubledCore) -> CpuSet {
     if cpus.is_empty() { d.core.clone() } else { cpus }
 }
 
+/// The rule of interrupts whose place is not wrong.
+const BETTER_PLACE: &str = "R0.09";
+
 /// The different reasons in one band, each once, with the ids of their rules. If there are several, each names its queues.
 fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
-    let mut seen: Vec<(&Reason, Vec<&str>, Vec<u32>)> = Vec::new();
+    let mut seen: Vec<(&Reason, String, Vec<&str>, Vec<u32>)> = Vec::new();
     for st in steps {
         notes.add(st);
         let queue = queue_of_interrupt(&st.setting);
-        match seen.iter_mut().find(|(r, ..)| **r == st.reason) {
-            Some((_, rules, queues)) => {
+        let several = st.reason.of_several();
+        let alike = |r: &Reason| *r == st.reason || several.is_some() && r.of_several() == several;
+        match seen.iter_mut().find(|(r, ..)| alike(r)) {
+            Some((reason, text, rules, queues)) => {
                 if !rules.contains(&st.rule.as_str()) {
                     rules.push(&st.rule);
                 }
                 queues.extend(queue);
+                if let Some(several) = several.filter(|_| **reason != st.reason) {
+                    *text = several;
+                }
             }
-            None => seen.push((&st.reason, vec![&st.rule], queue.into_iter().collect())),
+            None => seen.push((&st.reason, st.reason.to_string(), vec![&st.rule], queue.into_iter().collect())),
         }
     }
-    // What is wrong comes before what is right only by chance.
-    seen.order_by_key(|(reason, ..)| matches!(reason, Reason::FreeToMove { arrived: true, .. }));
+    // What is wrong comes before what is only less good, and before what is right only by chance.
+    seen.order_by_key(|(reason, _, rules, _)| {
+        (matches!(reason, Reason::FreeToMove { arrived: true, .. }), rules.iter().all(|r| *r == BETTER_PLACE))
+    });
     let shown = if style.width.is_some() && seen.len() > 3 { 2 } else { seen.len() };
     let mut out = String::new();
-    for (reason, rules, queues) in &seen[..shown] {
+    for (_, reason, rules, queues) in &seen[..shown] {
         let of = match queues.as_slice() {
             [] => String::new(),
             _ if seen.len() == 1 => String::new(),
@@ -428,7 +438,7 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
     };
     let persist = persist(plan, how, w);
     if !plan.cuts.is_empty() {
-        return format!("{here}\n  {apply} --force --confirm 60s   then: ringwise confirm\n{persist}");
+        return format!("{here}\n  {apply} --force --confirm 60s\n  ringwise confirm\n{persist}");
     }
     let exact = match &how.file {
         Some(_) => String::new(),
@@ -450,7 +460,7 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
         _ => String::new(),
     };
     format!(
-        "{other}{here}\n  {apply}\nOver a network, so that a lost session rolls it back:\n  {apply} --confirm 60s   then: \
+        "{other}{here}\n  {apply}\nOver a network, so that a lost session rolls it back:\n  {apply} --confirm 60s\n  \
          ringwise confirm\n{exact}{persist}"
     )
 }

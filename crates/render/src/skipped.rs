@@ -5,6 +5,8 @@ use ringwise_model::Fact;
 use ringwise_plan::ProposedChange;
 use ringwise_text::{Style, hang};
 
+use crate::bands::members_of;
+
 /// A reader takes the command below a change for one that includes this change alone. The page may have two lists: of
 /// requested changes and of those that the goal proposes.
 const WHOLE: &str = "--allow-disruption includes every change on this page that interrupts traffic, on the interfaces that \
@@ -78,7 +80,7 @@ pub(crate) fn change(from: &Fact<Setting>, to: &Setting) -> String {
         _ => to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string()),
     };
     let now = match from {
-        Fact::Known(f) => f.value_text(),
+        Fact::Known(f) => members_of(f, to).value_text(),
         Fact::Absent => "-".into(),
         Fact::Unknown(u) => format!("unknown ({})", u.why),
     };

@@ -183,8 +183,8 @@ impl fmt::Display for HostFound {
             }
             Self::GenericXdp => f.write_str("an XDP program runs in generic mode"),
             Self::CpuFlagsMissing { flags } => match flags.as_slice() {
-                [one] => write!(f, "the CPU flag {one} is missing"),
-                all => write!(f, "the CPU flags {} are missing", all.join(" ")),
+                [one] => write!(f, "the CPU flag for fast copies is missing ({one})"),
+                all => write!(f, "the CPU flags for fast copies are missing ({})", all.join(" ")),
             },
         }
     }

@@ -82,6 +82,13 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
                        with this goal";
         return Some(Fail::usage(message).next("ringwise plan --goal GOAL --print-config"));
     }
+    if e.kind() == K::UnknownArgument
+        && command.get_name() == "watch"
+        && text(e, ContextKind::InvalidArg).starts_with("--from")
+    {
+        let message = "ringwise watch has no option --from: it shows this host as it runs, or what it recorded";
+        return Some(Fail::usage(message).next("ringwise watch --replay FILE"));
+    }
     let message = match e.kind() {
         K::UnknownArgument => unknown_argument(&text(e, ContextKind::InvalidArg), &name, command, &root),
         _ => message(e),
@@ -334,8 +341,7 @@ mod tests {
             ("--queues 4", "ringwise has no option --queues; it is an option of plan, apply, watch and persist"),
             (
                 "watch --from x",
-                "ringwise watch has no option --from; it is an option of status, show, check, explain, plan, verify, config \
-                 check, config show, config init, config import, config export and help",
+                "ringwise watch has no option --from: it shows this host as it runs, or what it recorded",
             ),
             ("show --unknown", "ringwise show has no option --unknown"),
             ("show -x", "ringwise show has no option -x"),

@@ -51,7 +51,11 @@ pub(super) fn run(a: &HelpArgs, common: &Common) -> Result<Status> {
         print(&[command, vec!["--help".into()]].concat());
     } else {
         let asked = a.topic.join(" ");
-        let text = format!("there is no help topic \"{asked}\"; the nearest are {}", nearest(&name).join(", "));
+        let text = match nearest(&name).as_slice() {
+            [] => format!("there is no help topic \"{asked}\""),
+            [one] => format!("there is no help topic \"{asked}\"; did you mean {one}?"),
+            several => format!("there is no help topic \"{asked}\"; the nearest are {}", several.join(", ")),
+        };
         return Err(Fail::usage(text).next("ringwise help --topics"));
     }
     Ok(Status::Ok)
@@ -181,6 +185,9 @@ fn rule_list(style: &Style) -> String {
     out
 }
 
+/// Names that are less alike (Jaro-Winkler, 1 is the same) are no help.
+const ALIKE: f64 = 0.8;
+
 /// The three topics, commands or rules whose names are most similar.
 fn nearest(name: &str) -> Vec<String> {
     let asked = topics::normal(name);
@@ -192,7 +199,7 @@ fn nearest(name: &str) -> Vec<String> {
     found.order_by(|a, b| b.0.total_cmp(&a.0));
     // The rule with the same letter and the nearest number, if it looks like the id of a rule.
     let mut out: Vec<String> = ringwise_check::nearest(name).map(str::to_string).into_iter().collect();
-    for (_, shown) in found {
+    for (_, shown) in found.into_iter().take_while(|(score, _)| *score >= ALIKE) {
         if out.len() < 3 && !out.iter().any(|o| o == shown) {
             out.push(shown.to_string());
         }

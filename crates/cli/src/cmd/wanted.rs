@@ -13,6 +13,8 @@ use crate::out;
 use crate::source::Source;
 use ringwise_text::when;
 
+/// Lists the CPUs of each node.
+const SHOW: &str = "ringwise show";
 /// Lists the names of all interfaces.
 const SHOW_ALL: &str = "ringwise show --all";
 
@@ -22,13 +24,20 @@ pub(super) fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wa
 
 /// The intent for this host.
 pub(super) fn intent(w: &Wanted, source: &Source, s: &Snapshot, common: &Common) -> Result<Intent> {
-    let (intent, notes) = w.intent(s).map_err(|e| {
-        let is_about_names = matches!(e, Error::Unbound(_));
-        let fail = Fail::from(e);
-        if is_about_names { fail.next(source.recording.reads(SHOW_ALL)) } else { fail }
-    })?;
+    let (intent, notes) = w.intent(s).map_err(|e| about(Fail::from(e), source))?;
     print(&notes, common);
     Ok(intent)
+}
+
+/// The error with a next command that reads the same recording.
+pub(super) fn about(fail: Fail, source: &Source) -> Fail {
+    match fail.next.as_deref() {
+        Some(show @ (SHOW | SHOW_ALL)) => {
+            let show = source.recording.reads(show);
+            fail.next(show)
+        }
+        _ => fail,
+    }
 }
 
 /// The equivalent configuration file, with the settings that its goals imply as comments.
@@ -67,12 +76,10 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         }
         // If the file exists, creating another one does not help.
         Error::Config { error, .. } if error.kind() == ErrorKind::NotFound => {
-            Some("ringwise config init > FILE      (makes one from this host)".into())
+            Some("ringwise config init > FILE".into())
         }
         Error::Unbound(_) => Some(SHOW_ALL.into()),
-        Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => {
-            Some("ringwise show      (lists the CPUs of each node)".into())
-        }
+        Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => Some(SHOW.into()),
         Error::PlanUnreadable { error, .. } if error.kind() == ErrorKind::NotFound => {
             Some("ringwise plan --out FILE".into())
         }

@@ -27,6 +27,26 @@ pub fn configured_in(by: &[ConfiguredBy]) -> String {
     format!("configured {}", by.iter().map(place).collect::<Vec<_>>().join(", "))
 }
 
+impl Reason {
+    /// The reason for several interrupts that differ only in their present CPU. `None`: there is no such text for this reason.
+    pub fn of_several(&self) -> Option<String> {
+        use Reason as R;
+        Some(match self {
+            R::ExcludedCpu { .. } => "their CPUs are excluded from queue interrupts".into(),
+            R::CoreNotUsed { goal, .. } => {
+                format!("goal {goal} uses fewer cores for queues, and not those of their CPUs")
+            }
+            R::SecondThread { goal, .. } => {
+                format!("their CPUs are second hardware threads, which goal {goal} leaves to programs")
+            }
+            R::PartOfCore { .. } => {
+                "the other hardware threads of their cores are excluded from queue interrupts".into()
+            }
+            _ => return None,
+        })
+    }
+}
+
 fn text(r: &Reason) -> String {
     use Reason as R;
     match r {

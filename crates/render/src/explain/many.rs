@@ -190,7 +190,8 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     if let Some(prints) = missing::prints_key(why, nic.name()) {
         let place = missing::place(style);
-        out.push_str(&format!("Next: add --what-if rss.key=KEY, with the KEY that {prints} prints {place}\n"));
+        let text = format!("add --what-if rss.key=KEY, with the KEY that {prints} prints {place}");
+        out.push_str(&hang("Next: ", &text, w));
     }
     out
 }

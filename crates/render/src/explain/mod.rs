@@ -141,12 +141,14 @@ fn next(o: &OneFlow, style: &Style) -> String {
     };
     if let Some(prints) = missing::prints_key(why, &a.dev) {
         let with = command("--what-if rss.key=KEY".into());
-        out.push_str(&format!("Next, with the KEY that {prints} prints {}: {with}\n", missing::place(style)));
+        let text = format!("with the KEY that {prints} prints {}:", missing::place(style));
+        out.push_str(&(hang("Next, ", &text, style.width) + &format!("  {with}\n")));
     }
     if let Some(queue) = st.may_be.first() {
         let of = numbers(st.may_be.iter().copied());
         let with = command(format!("--if-queue {queue}"));
-        out.push_str(&format!("Next, for the path from one of the queues {of}, here {queue}: {with}\n"));
+        let text = format!("for the path from one of the queues {of}, here {queue}:");
+        out.push_str(&(hang("Next, ", &text, style.width) + &format!("  {with}\n")));
     }
     out
 }

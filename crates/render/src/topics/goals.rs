@@ -42,7 +42,7 @@ pub(super) const TOPICS: &[Topic] = &[
          CPU that received it, but an interrupt on that other node completes it.",
         &[
             "Use it|on hosts that pass on more packets than they answer",
-            "Queues|one for each local CPU, hardware threads included (with --allow-disruption); nearby nodes: help remote",
+            "Queues|one for each local CPU, hardware threads included (with --allow-disruption); nearby nodes: ringwise help remote",
             "Ports|plan all ports in one command. A plan that names one port (plan eth1 --goal forward) neither reads \
              nor changes the layout of the others: queue 3 of eth1 may then be on another CPU than queue 3 of eth0.",
             "RSS|the table is weighted if that takes 5 % or more off the busiest CPU: a CPU whose core has another \

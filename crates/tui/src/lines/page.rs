@@ -40,7 +40,8 @@ fn interface(name: &str, l: &LinkRates, seconds: f64, style: &Style) -> String {
     let word = missing(l);
     let mbps = |n: Option<f64>| n.map_or_else(|| word.to_string(), |n| format!("{n:.1}"));
     let total = l.drops.total().filter(|_| l.reset.is_empty());
-    let drops = format!("{:>8}", total.map_or_else(|| word.to_string(), |n| a_second(n, seconds)));
+    let drops =
+        format!("{:>8}", total.map_or_else(|| word.to_string(), |n| thousands((n as f64 / seconds).ceil() as u64)));
     let drops = if total.is_some_and(|n| n > 0) { style.paint(Tint::Red, &drops) } else { drops };
     format!(
         "{} {:>7} {:>5} {:>6} {:>11} {:>7} {:>5} {drops}\n",
@@ -115,7 +116,7 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
         out.push_str("\nNo loss: no loss counter has increased.\n");
         return;
     }
-    out.push_str("\nLOST\n");
+    let _ = writeln!(out, "\nLOST in {:.3} s", r.seconds);
     for l in lines {
         let _ = writeln!(out, "  {}", style.paint(Tint::Red, &l));
     }

@@ -193,7 +193,10 @@ type Wanted = (GoalOrigin, Intent, Vec<(Vec<String>, Intent)>);
 
 /// The error for an id that no rule has.
 fn no_such_rule(id: &str) -> Fail {
-    match ringwise_check::nearest(id) {
+    // Another number is no typing error.
+    let is_id =
+        |id: &str| id.len() > 1 && id.starts_with(|c: char| c.is_ascii_alphabetic()) && id[1..].parse::<u32>().is_ok();
+    match ringwise_check::nearest(id).filter(|_| !is_id(id)) {
         Some(near) => Fail::usage(format!("there is no rule \"{id}\"; did you mean {near}?"))
             .next(format!("ringwise check --explain {near}")),
         None => Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))

@@ -172,7 +172,7 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> R
         let what = if e.left_out.is_empty() { " no settings".into() } else { list() };
         return Err(Fail::error(format!("{} has nothing that this format can express:{what}", path.display()))
             .code("nothing_to_export")
-            .next(format!("{script}    (a script with the settings of the plan)")));
+            .next(script));
     }
     let many = e.files.len() > 1;
     let text = e.files.iter().map(|(name, text)| if many { format!("# ==> {name}\n{text}\n") } else { text.clone() });

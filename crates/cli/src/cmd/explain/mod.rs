@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use ringwise_discover::{Options, Parts};
 use ringwise_flow::{FlowSpec, Tuple};
+use ringwise_model::shell::quote;
 use ringwise_model::{Fact, Nic, Snapshot};
 
 use crate::args::{Common, ExplainArgs};
@@ -127,7 +128,16 @@ impl ExplainContext<'_> {
         match all[..] {
             [one] => Ok(one.to_string()),
             [] => Err(Fail::error("no interface of this host has queues of its own")),
-            _ => Err(Fail::usage(format!("name the interface that receives the flows: one of {}", all.join(" ")))),
+            [first, ..] => {
+                let fail = Fail::usage(format!("name the interface that receives the flows: one of {}", all.join(" ")));
+                Err(match self.a.words.first() {
+                    Some(flow) => {
+                        fail.next(self.source.recording.reads(format!("ringwise explain {} {first}", quote(flow))))
+                    }
+                    // The other options would have to be repeated.
+                    None => fail,
+                })
+            }
         }
     }
 

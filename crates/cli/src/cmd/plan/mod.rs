@@ -39,7 +39,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, false, common)?;
     let plan =
-        made.plan(if a.intent.take_over { Take::Over } else { Take::Ask }).map_err(|e| not_tunable(e, &source))?;
+        made.plan(if a.intent.take_over { Take::Over } else { Take::Ask }).map_err(|e| not_planned(e, &source))?;
     let s = made.host.snapshot;
     if let Some(file) = &a.out {
         let expiry = a.expires.unwrap_or(Expiry(Some(std::time::Duration::from_secs(86_400))));
@@ -124,7 +124,8 @@ pub(super) fn make(
     }
     let mut requested = wanted::intent(&wanted, source, &s, common)?;
     requested.sample = args.sample.map(|time| sample::take(source, &s, &requested, time, common));
-    let planning = planning(source, s, options, learned, requested, (args.goal.is_some(), at_boot), common)?;
+    let planning = planning(source, s, options, learned, requested, (args.goal.is_some(), at_boot), common)
+        .map_err(|e| not_planned(e, source))?;
     for m in planning.missing.iter().filter(|_| at_boot) {
         let text = format!("ringwise: {m}; its flows are skipped: run ringwise apply when it listens");
         out::note(common.quiet, &text);
@@ -132,12 +133,12 @@ pub(super) fn make(
     Ok(planning)
 }
 
-/// The error, with the next command where the facts that an interface lacks can be read elsewhere.
-fn not_tunable(e: ringwise_intent::Error, source: &Source) -> Fail {
+/// The error, with the next command for this source.
+fn not_planned(e: ringwise_intent::Error, source: &Source) -> Fail {
     let next = match &e {
         ringwise_intent::Error::Plan(Refusal::NotTunable { dev, why }) if why.is_unread() => {
             Some(match source.recorded {
-                true => "ringwise capture FILE      (on the host itself: a recording that has them)".to_string(),
+                true => source.recording.there("ringwise capture FILE"),
                 false => format!("ringwise show {}", quote(dev)),
             })
         }
@@ -146,7 +147,7 @@ fn not_tunable(e: ringwise_intent::Error, source: &Source) -> Fail {
     let fail = Fail::from(e);
     match next {
         Some(next) => fail.next(next),
-        None => fail,
+        None => wanted::about(fail, source),
     }
 }
 
