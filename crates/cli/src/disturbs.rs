@@ -486,7 +486,7 @@ const CONFIG_SHOW: Page = Page::new(
 );
 const CONFIG_INIT: Page = Page::new(
     "  ringwise config init > /etc/ringwise/ringwise.toml
-  ringwise config init --from host.tar.gz",
+  ringwise config init --goal forward --from host.tar.gz",
     "  0  printed
   1  the host cannot be read; 2 wrong command line",
 );

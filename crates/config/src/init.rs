@@ -8,8 +8,8 @@ use crate::print::print_entry;
 use crate::set::quote;
 use crate::value::{Entry, Matcher};
 
-/// The file changes no setting. It names only the goal, which is the default one.
-pub fn init(s: &Snapshot) -> String {
+/// The file changes no setting. It names only the goal.
+pub fn init(s: &Snapshot, goal: Goal) -> String {
     let mut out = String::from(
         "# Configuration of ringwise. All keys: ringwise.toml(5), docs/config.md\n\
          # If neither is installed: ringwise help ringwise.toml\n\
@@ -19,12 +19,13 @@ pub fn init(s: &Snapshot) -> String {
          [host]\n\
          # Goals: GOALS\n\
          # ringwise plan --goal GOAL --print-config shows the settings of a goal\n\
-         goal = \"balanced\"\n\
+         goal = \"GOAL\"\n\
          INTERFACES\
          # cpus = \"0-3\"                 use only these CPUs for queues\n\
          # reserve = \"0\"                keep these CPUs free of queues\n\
          # allow_disruption = true      also make changes that interrupt traffic\n",
     )
+    .replace("\"GOAL\"", &format!("\"{goal}\""))
     .replace("GOALS", &Goal::ALL.map(Goal::name).join(", "))
     .replace("INTERFACES", &interfaces(s));
     for n in s.nics.iter().filter(|n| n.has_own_queues()) {
@@ -199,7 +200,7 @@ mod tests {
                 hds_thresh,
                 ..Rings::default()
             });
-            init(&s).lines().find_map(|l| l.strip_prefix("# rings = ")).map(str::to_string)
+            init(&s, Goal::Balanced).lines().find_map(|l| l.strip_prefix("# rings = ")).map(str::to_string)
         };
         assert_eq!(
             rings(512, 1024).as_deref(),
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn the_interfaces_of_the_host_are_listed_for_the_key() {
         let s = machines::ten()[0].snapshot();
-        let text = init(&s);
+        let text = init(&s, Goal::Balanced);
         let key = text.lines().find_map(|l| l.strip_prefix("# interfaces = ")).unwrap();
         let names: Vec<String> = s.tunable().map(|n| n.name().to_string()).collect();
         assert_eq!(key, format!("{names:?}"));
@@ -220,14 +221,14 @@ mod tests {
         let config = crate::parse("f.toml", &active).unwrap();
         assert_eq!(config.host.interfaces, names);
         let none = Snapshot { nics: Vec::new(), ..s };
-        assert!(!init(&none).contains("interfaces ="));
+        assert!(!init(&none, Goal::Balanced).contains("interfaces ="));
     }
 
     #[test]
     fn settings_that_could_not_be_read_are_named() {
         let mut s = machines::ten()[0].snapshot();
         s.nics.truncate(1);
-        let text = init(&s);
+        let text = init(&s, Goal::Balanced);
         assert!(text.contains("; its present settings, as comments") && !text.contains("could not be read"), "{text}");
         let unread = |of: &str| Unread::new(of, None, "not in this capture");
         s.nics[0].channels = Fact::Unknown(unread("channels-get eth1"));
@@ -235,7 +236,7 @@ mod tests {
         s.nics[0].pause = Fact::Absent;
         s.nics[0].coalesce = Fact::Absent;
         s.nics[0].rss = Fact::Absent;
-        let text = init(&s);
+        let text = init(&s, Goal::Balanced);
         let line = "# could not be read: channels, rings (not in this capture)\n[[interface]]\n";
         assert!(text.contains(line) && !text.contains("as comments"), "{text}");
         assert!(crate::parse("f.toml", &text).is_ok(), "{text}");

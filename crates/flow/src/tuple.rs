@@ -308,7 +308,8 @@ mod tests {
     fn errors_name_the_mistake() {
         for (text, word) in [
             ("", "nothing"),
-            ("10.0.0.1-10.0.0.2", "PROTOCOL"),
+            ("10.0.0.1", "PROTOCOL"),
+            ("10.0.0.1-10.0.0.2", "10.0.0.1-10.0.0.2/tcp"),
             ("10.0.0.1:1/tcp", "SOURCE:PORT"),
             ("10.0.0.1:1-10.0.0.2:2/tpc", "protocol"),
             ("10.0.0.1:1-10.0.0.2:65536/tcp", "65535"),

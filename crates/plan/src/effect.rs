@@ -114,7 +114,9 @@ fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
             return None;
         }
         let live = || d.nic.rss.known().map(|r| &r.table).filter(|t| !t.is_empty() && (!then || d.channels.is_none()));
-        let by_turns: Vec<u32> = (0..rx).collect();
+        // A driver spreads the entries in turn over another number of queues.
+        let entries = d.nic.rss.known().map_or(0, |r| r.table.len() as u32).max(rx);
+        let by_turns: Vec<u32> = (0..entries).map(|entry| entry % rx).collect();
         let table = d.table.as_ref().filter(|_| then).or_else(live).unwrap_or(&by_turns);
         for (cpu, part) in shares::parts(&cpus, table)? {
             *load.entry(cpu).or_default() += part;

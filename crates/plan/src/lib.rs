@@ -70,6 +70,7 @@ pub use mistake::{Mistake, MistakeParts};
 pub use obstacle::{AfterChange, Obstacle};
 pub use permitted::permitted_cpus;
 pub use planner::{plan, plan_around};
+pub use programs::program_drop_in;
 pub use refusal::{InvalidSetting, Refusal};
 pub use rps::rps_helpers;
 pub use rules::{RuleText, explain_rule, rules};

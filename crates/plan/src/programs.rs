@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{CpuSet, Flow, Goal, Intent, NodeId, Snapshot};
+use ringwise_model::{CpuSet, Flow, Goal, Intent, NodeId, Snapshot, Topology};
 
 use crate::Program;
 use crate::dev::Dev;
@@ -209,11 +209,21 @@ fn one(
 
 /// `nodeless`: the node of the device is unknown, so none is named.
 fn drop_in(m: &Machine, cpus: &CpuSet, nodeless: bool) -> String {
+    let node = |c| m.at(c).and_then(|c| m.node[c]);
+    drop_in_of(cpus, cpus.iter().filter_map(node).collect(), m.has_nodes(), nodeless)
+}
+
+/// A drop-in for a program on these CPUs, which are not those of an interface.
+pub fn program_drop_in(t: &Topology, cpus: &CpuSet) -> String {
+    let has_nodes = t.nodes.known().is_some_and(|all| all.len() > 1);
+    drop_in_of(cpus, cpus.iter().filter_map(|c| t.node_of(c)).collect(), has_nodes, false)
+}
+
+fn drop_in_of(cpus: &CpuSet, nodes: BTreeSet<NodeId>, has_nodes: bool, nodeless: bool) -> String {
     let mut out = format!("[Service]\nCPUAffinity={cpus}\n");
-    let nodes: BTreeSet<NodeId> = cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).collect();
     let mut all = nodes.iter();
     match (all.next(), all.next()) {
-        _ if !m.has_nodes() => {}
+        _ if !has_nodes => {}
         // Memory of the node, or of other nodes when it is full.
         (Some(n), None) if !nodeless => out.push_str(&format!("NUMAPolicy=preferred\nNUMAMask={n}\n")),
         (Some(_), _) => out.push_str("NUMAPolicy=local\n"),

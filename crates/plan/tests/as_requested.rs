@@ -226,9 +226,12 @@ fn the_warning_about_shared_cpus_names_second_threads() {
     };
     let two = || CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
     let text = warned(two(), None);
-    assert!(text.ends_with("; use remote CPUs too (--far-node ok), or second threads (--smt all)"), "{text}");
+    assert!(
+        text.ends_with("; to spread them, use remote CPUs too (--far-node ok), or second threads (--smt all)"),
+        "{text}"
+    );
     let text = warned(CpuSpec::flat(4, 2), None);
-    assert!(text.ends_with("; use second threads too (--smt all)"), "{text}");
+    assert!(text.ends_with("; to spread them, use second threads too (--smt all)"), "{text}");
     for text in [warned(two(), Some(Smt::OnePerCore)), warned(two(), Some(Smt::All)), warned(CpuSpec::flat(4, 1), None)]
     {
         assert!(!text.contains("--smt"), "{text}");

@@ -83,7 +83,7 @@ fn colours_are_used_only_if_the_style_has_them() {
     assert!(!pages(&terminal()).contains('\u{1b}'));
     let coloured = pages(&Style { color: true, ..terminal() });
     assert!(coloured.contains("\u{1b}[31mNOT READ\u{1b}[0m\n"), "{coloured:?}");
-    assert!(coloured.contains("\u{1b}[1m1 of 1 hosts has this plan\u{1b}[0m: goal rpc, 3 steps\n"), "{coloured:?}");
+    assert!(coloured.contains("\u{1b}[1m1 of 1 hosts has this plan\u{1b}[0m: goal rpc, 3 changes\n"), "{coloured:?}");
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn groups_name_an_example() {
     let page = planned(&groups, &[], "ringwise plan --goal rpc", false, &terminal());
     let want = "216 hosts: 2 different plans, nothing to do on 1
 
-213 of 216 hosts share this plan: goal rpc, 24 steps, interrupts traffic
+213 of 216 hosts share this plan: goal rpc, 24 changes, interrupts traffic
   example edge7: eth0 eth1 (igb), mq0 (driver unknown)
   ringwise plan --goal rpc --from c/a
 
-2 of 216 hosts share this plan: goal rpc, 1 step
+2 of 216 hosts share this plan: goal rpc, 1 change
   example edge7: eth0 eth1 (igb), mq0 (driver unknown)
   ringwise plan --goal rpc --from c/b
 

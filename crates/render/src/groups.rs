@@ -2,7 +2,7 @@
 //! the plan cannot know.
 
 use ringwise_model::{CpuSet, Fact, Goal, Nic, Snapshot};
-use ringwise_plan::{Group, Plan, Program};
+use ringwise_plan::{Group, Plan, Program, program_drop_in};
 
 use ringwise_text::{hang, plural};
 
@@ -35,6 +35,9 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
 /// Kinds of programs: headings of the lists of CPUs, and comments of a drop-in. Short enough for one line, because a folded
 /// comment would not be one.
 const MANY_OR_BUSY: &str = "many processes or threads (a database), or a busy program";
+/// Beside the reserved CPUs.
+const OTHER_MANY_OR_BUSY: &str = "many processes or threads, or a busy program";
+const APART: &str = "must not share CPUs with interrupts (a database): the reserved CPUs";
 const FEW: &str = "few threads, and not busy";
 
 /// A set of CPUs for people, with its size and that of the host: `CPUs 80-95,208-223 (32 of 256)`. `s`: the host, if it is
@@ -50,10 +53,12 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     let Some(first) = plan.programs.first() else { return String::new() };
     let head = "Recommended CPUs for a program that uses mainly one interface (ringwise moves no program):";
     let mut out = hang("", head, w);
+    let apart = s.and_then(|s| Some((reserved(plan, s)?, s)));
+    let many = if apart.is_some() { OTHER_MANY_OR_BUSY } else { MANY_OR_BUSY };
     let (groups, devs): (Vec<&Program>, Vec<&Program>) = plan.programs.iter().partition(|p| p.group.is_some());
     out.push_str(&list("  ", groups.iter().map(|p| (of(p), cpus_of(&p.cpus, s), p.why.clone())), w));
     if let Some(first) = devs.first() {
-        let node = (MANY_OR_BUSY, list("    ", of_nodes(plan, s, &devs).into_iter(), w));
+        let node = (many, list("    ", of_nodes(plan, s, &devs).into_iter(), w));
         let few = devs.iter().map(|p| (of(p), cpus_of(&p.cpus, s), p.why.clone()));
         let few = (FEW, list("    ", few, w));
         for (kind, list) in in_order(plan.intent.goal_of(&first.dev), node, few) {
@@ -73,7 +78,9 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         let file = format!("for {}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.group) {
-            (Some(node), None) if *node != p.cpus => alternatives(p, node, plan.intent.goal_of(&p.dev)),
+            (Some(node), None) if *node != p.cpus || apart.is_some() => {
+                alternatives(p, node, plan.intent.goal_of(&p.dev), many, apart.as_ref())
+            }
             (None, None) => {
                 let only = format!("{FEW}; other programs need no file");
                 drop_in(&[(&only, &p.drop_in)]) + &format!("  or {}\n", p.cpuset)
@@ -164,14 +171,31 @@ fn usable(nodeless: bool, beside: &CpuSet) -> String {
     )
 }
 
-/// The drop-in and the line for a cgroup with both sets of CPUs, each with the kind of program that it suits.
-fn alternatives(p: &Program, node: &CpuSet, goal: Goal) -> String {
+/// The CPUs that are kept free of queues, if no interface interrupts them.
+fn reserved(plan: &Plan, s: &Snapshot) -> Option<CpuSet> {
+    let kept = plan.intent.reserve.union(&plan.intent.exclude_cpus);
+    let is_free = interrupts_of_others(plan, s).iter().all(|(_, cpus)| !cpus.intersects(&kept));
+    (is_free && !kept.is_empty()).then_some(kept)
+}
+
+/// The drop-in and the line for a cgroup with all sets of CPUs, each with the kind of program that it suits. `apart`: the reserved CPUs,
+/// on this host.
+fn alternatives(p: &Program, node: &CpuSet, goal: Goal, many: &str, apart: Option<&(CpuSet, &Snapshot)>) -> String {
     let with_node = |text: &str| text.replacen(&p.cpus.to_string(), &node.to_string(), 1);
     // A plan file of an earlier version has one drop-in.
     let node_drop_in = p.node_drop_in.clone().unwrap_or_else(|| with_node(&p.drop_in));
-    let many = (MANY_OR_BUSY, node_drop_in.as_str(), with_node(&p.cpuset));
-    let [first, second] = in_order(goal, many, (FEW, p.drop_in.as_str(), p.cpuset.clone()));
-    drop_in(&[(first.0, first.1), (second.0, second.1)]) + &format!("  or {}\n", first.2)
+    let apart = apart.map(|(cpus, s)| {
+        let cpuset = p.cpuset.replacen(&p.cpus.to_string(), &cpus.to_string(), 1);
+        (APART, program_drop_in(&s.topology, cpus), cpuset)
+    });
+    let many = (many, node_drop_in, with_node(&p.cpuset));
+    let few = (FEW, p.drop_in.clone(), p.cpuset.clone());
+    let mut kinds: Vec<(&str, String, String)> = apart.into_iter().chain(in_order(goal, many, few)).collect();
+    if *node == p.cpus {
+        kinds.truncate(2); // the same CPUs for both
+    }
+    let texts: Vec<(&str, &str)> = kinds.iter().map(|(kind, text, _)| (*kind, text.as_str())).collect();
+    drop_in(&texts) + &format!("  or {}\n", kinds[0].2)
 }
 
 /// A drop-in with the CPUs of the first kind of program; those of the others are comments. Lines that all kinds have in
@@ -212,8 +236,8 @@ fn without_queues(plan: &Plan, s: Option<&Snapshot>) -> Vec<String> {
         let taken = others.iter().fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus)).intersection(&kept);
         out.push(if taken.is_empty() {
             format!(
-                "{} {are} kept free of queues: start programs there that must not share CPUs with interrupts, a database \
-                 for example (CPUAffinity={kept}).",
+                "{} {are} kept free of queues: start programs there that must not share CPUs with interrupts \
+                 (CPUAffinity={kept}).",
                 name(&kept)
             )
         } else {

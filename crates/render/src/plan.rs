@@ -116,11 +116,11 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
             out.push_str(&format!("{}\n", style.paint(Tint::Bold, "host")));
             if !told.is_empty() {
                 out.push_str(&competing::band(&told, s, style));
-                out.push_str(&reasons(&told, &mut notes, style));
+                out.push_str(&reasons(&told, told.len(), &mut notes, style));
             }
             for b in &host {
                 out.push_str(&b.render(false, style));
-                out.push_str(&reasons(&b.steps, &mut notes, style));
+                out.push_str(&reasons(&b.steps, b.columns.len(), &mut notes, style));
                 out.push_str(&manual_changes::marks(&index, &b.steps, style));
             }
             out.push('\n');
@@ -250,7 +250,7 @@ fn device(
         let columns = b.head();
         out.push_str(&b.render(columns.is_some() && columns != headed, style));
         headed = columns.or(headed);
-        out.push_str(&reasons(&b.steps, notes, style));
+        out.push_str(&reasons(&b.steps, b.columns.len(), notes, style));
         out.push_str(&manual_changes::marks(index, &b.steps, style));
     }
     out.push_str(&interrupts_of(plan, dev, s, style));
@@ -296,7 +296,8 @@ fn cpus_of(layout: Option<&DevLayout>, d: &DoubledCore) -> CpuSet {
 const BETTER_PLACE: &str = "R0.09";
 
 /// The different reasons in one band, each once, with the ids of their rules. If there are several, each names its queues.
-fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
+/// `columns`: how many settings the band shows.
+fn reasons(steps: &[&Step], columns: usize, notes: &mut Sources, style: &Style) -> String {
     let mut seen: Vec<(&Reason, String, Vec<&str>, Vec<u32>)> = Vec::new();
     for st in steps {
         notes.add(st);
@@ -304,12 +305,12 @@ fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
         let several = st.reason.of_several();
         let alike = |r: &Reason| *r == st.reason || several.is_some() && r.of_several() == several;
         match seen.iter_mut().find(|(r, ..)| alike(r)) {
-            Some((reason, text, rules, queues)) => {
+            Some((_, text, rules, queues)) => {
                 if !rules.contains(&st.rule.as_str()) {
                     rules.push(&st.rule);
                 }
                 queues.extend(queue);
-                if let Some(several) = several.filter(|_| **reason != st.reason) {
+                if let Some(several) = several {
                     *text = several;
                 }
             }
@@ -325,7 +326,7 @@ fn reasons(steps: &[&Step], notes: &mut Sources, style: &Style) -> String {
     for (_, reason, rules, queues) in &seen[..shown] {
         let of = match queues.as_slice() {
             [] => String::new(),
-            _ if seen.len() == 1 => String::new(),
+            _ if seen.len() == 1 && steps.len() == columns => String::new(),
             [one] => format!("queue {one}: "),
             several => format!("queues {}: ", text::numbers(several.iter().copied())),
         };

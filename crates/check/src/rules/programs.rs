@@ -20,7 +20,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "program on the other hardware thread of an interrupt's core",
         reads: "/proc/PID/stat, /proc/PID/task/TID/stat of busy processes, interrupts and packets by queue, thread_siblings_list",
         guard: "cores have several hardware threads, and queues have at least 100 interrupts or packets per second",
-        condition: "a thread of a program used at least 20 % of a CPU and was on the same one in both samples, the other hardware thread of its core handles queue interrupts, and a core of the node handles none",
+        condition: "a thread of a program used at least 20 % of a CPU and was on the same one in both samples, the other hardware thread of its core handles queue interrupts, and a core of the node handles none and is not kept free for other work",
         confirm: "ps -eLo pid,tid,psr,pcpu,comm --sort=-pcpu (column PSR); /sys/devices/system/cpu/cpuN/topology/thread_siblings_list",
         severity: Severity::Info,
         other_severity: "warning with goal latency",
@@ -118,11 +118,13 @@ fn interrupt_cpus(cx: &RuleContext, t: &Traffic) -> CpuSet {
     out
 }
 
-/// CPUs of this node on cores that handle no queue interrupt of an interface with a link, whether or not it has traffic.
+/// CPUs of this node on cores that handle no queue interrupt of an interface with a link, whether or not it has traffic. CPUs that are
+/// kept free for other work are none of them.
 fn free(cx: &RuleContext, busy: &CpuSet, node: Option<NodeId>) -> CpuSet {
     let vectors = cx.s.nics.iter().filter(|n| n.link_is_up()).flat_map(|n| n.queue_vectors());
     let taken = vectors.filter_map(|v| v.taken_by()).fold(busy.clone(), |all, c| all.union(c));
-    cx.s.topology.without_interrupts(&taken, node)
+    let kept = cx.i.intent.reserve.union(&cx.i.intent.exclude_cpus);
+    cx.s.topology.without_interrupts(&taken, node).difference(&kept)
 }
 
 /// The CPU of a thread that was on the same CPU in both samples.

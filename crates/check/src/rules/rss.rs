@@ -472,7 +472,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "RSS table not weighted by core capacity",
         reads: "RSS table, topology",
         needs: &[RequiredFact::RssTable],
-        guard: "goal forward, and the CPUs of the queues differ: some share their core with another CPU that has queues of an interface of the plan, or have more queues than others",
+        guard: "goal forward, and the CPUs of the queues differ: some share their core with another CPU that has queues of an interface of the plan or is kept free for other work, or have more queues than others",
         condition: "a weighted table lowers the load of the busiest CPU, relative to its capacity, by at least 5 %",
         confirm: "ethtool -x DEV; lscpu -e shows which CPUs share a core",
         severity: Severity::Info,

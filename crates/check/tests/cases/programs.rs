@@ -47,13 +47,13 @@ fn programs_on_the_proposed_cpus_are_not_beside_interrupts() {
 
 #[test]
 fn reserved_cores_and_interfaces_outside_the_plan_count_too() {
-    // Every core that is left has an interrupt, but the rule counts the reserved one as free.
+    // Every core that is left has an interrupt, and the reserved one is for other work.
     let mut w = World::with_cores(4, 3);
     w.intent.reserve = set("0-1");
     goal(&mut w, Goal::Rpc);
     let p = w.plan().programs.swap_remove(0);
-    assert_eq!((p.node_cpus, p.beside_interrupts), (Some(set("2,4,6")), set("3,5,7")));
-    assert!(!beside_interrupts(&mut w, &set("2,4,6")) && beside_interrupts(&mut w, &set("3")));
+    assert_eq!((p.node_cpus, p.beside_interrupts), (Some(set("2-7")), CpuSet::new()));
+    assert!(!beside_interrupts(&mut w, &set("2-7")));
 
     // Both interfaces are on node 0, and only eth1 is planned.
     let mut w = World::with_cores(4, 2);

@@ -99,6 +99,10 @@ pub struct ConfigShow {
 /// Arguments of `config init`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigInit {
+    /// Write this goal into the file: balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the host
+    /// [default: balanced]
+    #[arg(long, value_name = "GOAL", help_heading = "Request")]
+    pub goal: Option<GoalChoice>,
     /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,

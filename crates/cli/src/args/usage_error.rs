@@ -75,14 +75,6 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
         return Some(Fail::usage("adopt needs the names of interfaces, or --all").next("ringwise adopt --all"));
     }
     if e.kind() == K::UnknownArgument
-        && command.get_name() == "init"
-        && text(e, ContextKind::InvalidArg).starts_with("--goal")
-    {
-        let message = "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print a file \
-                       with this goal";
-        return Some(Fail::usage(message).next("ringwise plan --goal GOAL --print-config"));
-    }
-    if e.kind() == K::UnknownArgument
         && command.get_name() == "watch"
         && text(e, ContextKind::InvalidArg).starts_with("--from")
     {
@@ -345,11 +337,6 @@ mod tests {
             ),
             ("show --unknown", "ringwise show has no option --unknown"),
             ("show -x", "ringwise show has no option -x"),
-            (
-                "config init --goal rpc",
-                "ringwise config init has no option --goal: edit the line goal in the file that it prints, or print a file \
-                 with this goal",
-            ),
             (
                 "confirm -n",
                 "ringwise confirm has no option -n; it is an option of apply, rollback, adopt, recover, support and persist",

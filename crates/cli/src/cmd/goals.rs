@@ -20,6 +20,15 @@ pub(super) fn of_role(source: &Source, s: &Snapshot, common: &Common) -> Goal {
     goal
 }
 
+/// The goal that an option names; without the option the default one.
+pub(super) fn chosen(choice: Option<GoalChoice>, source: &Source, s: &Snapshot, common: &Common) -> Goal {
+    match choice {
+        Some(GoalChoice::Auto) => of_role(source, s, common),
+        Some(GoalChoice::Of(goal)) => goal,
+        None => Goal::default(),
+    }
+}
+
 /// The same arguments with `auto` replaced by a goal.
 pub(super) fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Result<IntentArgs> {
     if a.goal != Some(GoalChoice::Auto) {

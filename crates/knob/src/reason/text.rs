@@ -28,11 +28,12 @@ pub fn configured_in(by: &[ConfiguredBy]) -> String {
 }
 
 impl Reason {
-    /// The reason for several interrupts that differ only in their present CPU. `None`: there is no such text for this reason.
+    /// The reason for several interrupts, which may differ in their present CPU. `None`: there is no such text for this reason.
     pub fn of_several(&self) -> Option<String> {
         use Reason as R;
         Some(match self {
             R::ExcludedCpu { .. } => "their CPUs are excluded from queue interrupts".into(),
+            R::FarNode { dev, node: Some(node) } => format!("their CPUs are on node {node}, remote from {dev}"),
             R::CoreNotUsed { goal, .. } => {
                 format!("goal {goal} uses fewer cores for queues, and not those of their CPUs")
             }

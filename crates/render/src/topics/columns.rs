@@ -163,7 +163,8 @@ pub(super) const TOPICS: &[Topic] = &[
         &["modelled", "model"],
         "plan: a number that is computed, not measured",
         "\"1.3 times as much traffic before a CPU is full\": each interface has the same load, each entry of the RSS table the \
-         same part of it, and two CPUs of a core with queues together carry a third more than one alone. The number compares \
+         same part of it, and two CPUs of a core together carry a third more than one alone, also if one of them is kept free for other work \
+         (--reserve). The number compares \
          the fullest CPU before and after.",
         &[
             "Not|It does not count the cost of remote memory, caches, moderation, heavy flows, or the load of programs. \

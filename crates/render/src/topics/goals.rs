@@ -46,8 +46,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Ports|plan all ports in one command. A plan that names one port (plan eth1 --goal forward) neither reads \
              nor changes the layout of the others: queue 3 of eth1 may then be on another CPU than queue 3 of eth0.",
             "RSS|the table is weighted if that takes 5 % or more off the busiest CPU: a CPU whose core has another \
-             CPU with queues carries two thirds of one that has its core alone. Queues of all interfaces of the plan \
-             count; interfaces that are not part of it do not. A table that was changed outside ringwise, or is \
+             CPU with queues, or one that is kept free, carries two thirds of one that has its core alone. Only queues of \
+             interfaces of the plan count. A table that was changed outside ringwise, or is \
              configured, stays.",
             "RPS|for one receive queue, on all threads of other cores near it; RFS off",
             "Rest|LRO off, and pause frames off except where RDMA uses the device (both with --allow-disruption); \

@@ -13,7 +13,7 @@ use ringwise_check::accept::{self, Baseline, Entry};
 use ringwise_check::{AuditInput, GoalOrigin, Report, capability, formats, judge};
 use ringwise_intent::{Part, Standing};
 use ringwise_model::shell::quote;
-use ringwise_model::{Goal, GoalChoice, Intent, Snapshot};
+use ringwise_model::{Goal, GoalChoice, Intent, Nic, Snapshot};
 
 use super::transaction::{learned, store};
 use super::{fleet, goals, manual_changes, show, wanted};
@@ -111,6 +111,12 @@ fn judged(
     let (goal_from, mut intent, mut parts) = wanted_of(asked, devs, source, s, &standing, common);
     for i in std::iter::once(&mut intent).chain(parts.iter_mut().map(|p| &mut p.1)) {
         let _ = ringwise_intent::look_up(host, i, true)?;
+    }
+    // Its ports have one layout, and the named ones alone may fit another.
+    let others = s.tunable().map(Nic::name).filter(|n| !devs.iter().any(|d| d == n)).count();
+    if !devs.is_empty() && others > 0 && parts.is_empty() && intent.goal == Goal::Forward {
+        let text = "ringwise: checked without the other interfaces. The ports of a router have one layout: check all of them together";
+        out::note(common.quiet, text);
     }
     let plan = ringwise_intent::plan_in_effect(s, &intent, &parts, &standing.learned, &standing);
     let input = AuditInput {

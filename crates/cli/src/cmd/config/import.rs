@@ -9,7 +9,7 @@ use ringwise_config::import::{self, Chosen, ForeignFile, Imported, MAX_FILE_BYTE
 use ringwise_discover::Options;
 use ringwise_discover::foreign_files::{self, Program};
 use ringwise_model::words::visible;
-use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Goal, GoalChoice, Snapshot, shell};
+use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Snapshot, shell};
 use ringwise_sys::trust::Beside;
 
 use super::{pinned, plannable};
@@ -29,11 +29,7 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     }
     let source = source::open(&a.from)?;
     let s = source.snapshot(&Options::all(), common)?;
-    let goal = match a.goal {
-        Some(GoalChoice::Auto) => goals::of_role(&source, &s, common),
-        Some(GoalChoice::Of(goal)) => goal,
-        None => Goal::default(),
-    };
+    let goal = goals::chosen(a.goal, &source, &s, common);
     let mut imported = Imported { goal, ..Imported::default() };
     let mut missing = Vec::new();
     for program in Program::ALL {

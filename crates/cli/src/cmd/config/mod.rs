@@ -14,6 +14,7 @@ use ringwise_model::shell::quote;
 use ringwise_model::{Goal, Knob, Snapshot};
 
 use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
+use crate::cmd::goals;
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 use ringwise_text::{Recording, hang, plural};
@@ -23,8 +24,9 @@ pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
         ConfigCmd::Check(a) => check(a, common),
         ConfigCmd::Show(a) => show(&a.file, &a.from, common),
         ConfigCmd::Init(a) => {
-            let s = host(&a.from, Vec::new(), common)?;
-            out::answer(&ringwise_config::init(&s))?;
+            let source = source::open(&a.from)?;
+            let s = source.snapshot(&Options::all(), common)?;
+            out::answer(&ringwise_config::init(&s, goals::chosen(a.goal, &source, &s, common)))?;
             Ok(Status::Ok)
         }
         ConfigCmd::Import(a) => import::run(a, common),
