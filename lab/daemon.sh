@@ -65,7 +65,7 @@ back() {
 		ok "$1"
 		read -r _to _ </proc/uptime
 		touch /tmp/heard-links
-		# Within the settle time of 2 s before the end, it was a consequence of the write.
+		# A notification within the last 2 s, the settle time, was a consequence of the write.
 		awk -v from="$_from" -v to="$_to" -v name="$1" '
 			$1 > from && $1 < to - 2 { heard = $1 }
 			END {

@@ -1,5 +1,4 @@
-//! A guard that is started before its transaction begins: starting a process takes most of the time until the first write on a slow
-//! host.
+//! A guard that is started before its transaction begins, because starting a process takes time.
 //!
 //! It connects, and waits for the lock. If the transaction does not take place, or gets another number, the connection is closed,
 //! and the guard ends without a trace.
@@ -66,7 +65,7 @@ impl StartedAhead {
 impl Drop for StartedAhead {
     fn drop(&mut self) {
         if let Some(mut starter) = self.starter.take() {
-            let _ = starter.kill(); // it has ended, in general
+            let _ = starter.kill(); // in general it has ended already
             let _ = starter.wait();
         }
     }

@@ -59,23 +59,11 @@ fn key(id: &str) -> String {
     out
 }
 
-/// Suggests a rule for an unknown id: the one that differs in punctuation only (`R009` is R0.09), or else the one with the
-/// same letter and the nearest number.
+/// Suggests a rule for an unknown id: the one that differs in punctuation only (`R009` is R0.09). Another number is no typing error.
 pub fn nearest(id: &str) -> Option<&'static str> {
     let plain = |id: &str| id.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_ascii_uppercase();
     let typed = plain(id);
-    if let Some(rule) = rules().find(|r| plain(r.id) == typed) {
-        return Some(rule.id);
-    }
-    let parts = |id: &str| {
-        let mut chars = id.trim().chars();
-        let letter = chars.next()?.to_ascii_uppercase();
-        Some((letter, chars.as_str().parse::<f64>().ok()?))
-    };
-    let (letter, number) = parts(id)?;
-    let distance = |id: &str| parts(id).filter(|(l, _)| *l == letter).map(|(_, n)| (n - number).abs());
-    let all = rules().filter_map(|r| Some((distance(r.id)?, r.id)));
-    all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
+    rules().find(|r| plain(r.id) == typed).map(|r| r.id)
 }
 
 #[cfg(test)]
@@ -97,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_nearest_id() {
-        assert_eq!((nearest("a5"), nearest("A99"), nearest("Q100")), (Some("A05"), Some("A20"), Some("Q34")));
+        assert_eq!((nearest("A-05"), nearest("A99"), nearest("Q100")), (Some("A05"), None, None));
         assert_eq!((nearest("Z1"), nearest("irq"), nearest("")), (None, None, None));
         for id in ["R009", "r009", "R0-09", "R.0.09"] {
             assert_eq!(nearest(id), Some("R0.09"), "{id}");

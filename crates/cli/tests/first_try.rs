@@ -81,3 +81,58 @@ fn the_role_proposes_a_goal() {
     assert!(err.starts_with("ringwise: goal balanced: role not evident (ip_forward=0"), "{err}");
     assert_eq!(serde_json::from_str::<Value>(&plan).unwrap()["intent"]["goal"], "balanced");
 }
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts").join(name)
+}
+
+#[test]
+fn reserved_cpus_come_first_in_the_drop_in() {
+    let (_, page, err) =
+        ringwise(&fixture("article48/tree.tar.gz"), &["plan", "--goal", "rpc", "--reserve", "6-11,30-35"]);
+    let drop_in = page.split_once("[Service]\n").unwrap_or_else(|| panic!("{page}{err}")).1;
+    let lines: Vec<&str> = drop_in.lines().map(str::trim).take(4).collect();
+    let first = [
+        "# must not share CPUs with interrupts (a database): the reserved CPUs:",
+        "CPUAffinity=6-11,30-35",
+        "# instead, many processes or threads, or a busy program:",
+        "# CPUAffinity=0-5,24-29",
+    ];
+    assert_eq!(lines, first, "{page}");
+    assert!(page.contains("or echo 6-11,30-35 >"), "{page}");
+}
+
+/// The plan does not move the interrupts of the other port.
+#[test]
+fn reserved_cpus_with_interrupts_of_another_interface_are_not_recommended() {
+    let args = ["plan", "enp65s0f1np1", "--goal", "rpc", "--reserve", "28-31,60-63"];
+    let (_, page, _) = ringwise(&fixture("mlx5/tree.tar.gz"), &args);
+    let text = "but the interrupts of enp65s0f0np0, which the plan does not cover, go to CPUs 28-31,60-62";
+    assert!(page.contains(text), "{page}");
+    assert!(!page.contains("CPUAffinity=28-31,60-63"), "{page}");
+}
+
+#[test]
+fn the_same_table_has_the_same_modelled_traffic() {
+    let file = fixture("lab-router3-6.12/capture.tar.gz");
+    let expected = |queues: &str| {
+        let args = ["plan", "-j", "--goal", "forward", "--reserve", "0", "--allow-disruption", "--queues", queues];
+        let (_, out, err) = ringwise(&file, &args);
+        let plan: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {err}"));
+        let all = plan["expected"].as_array().unwrap().clone();
+        all.into_iter().find(|e| e["text"].as_str().unwrap().contains("as much traffic")).unwrap()["after"].clone()
+    };
+    // Eight queues of which two share a CPU, weighted, and seven with a CPU each: 18 or 19 of 128 entries for each CPU.
+    assert_eq!(expected("8"), expected("7"));
+}
+
+#[test]
+fn suggestions_keep_the_recording() {
+    let file = fixture("lab-router3-6.12/capture.tar.gz");
+    let (status, _, err) = ringwise(&file, &["plan", "--reserve", "9"]);
+    let from = file.display();
+    let want = format!(
+        "error: --reserve names CPU 9, which is not online; online CPUs are 0-7\nTry: ringwise show --from {from}\n"
+    );
+    assert_eq!((status, err), (Some(1), want));
+}

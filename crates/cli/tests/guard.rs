@@ -105,9 +105,12 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Processes that run the copy of the program in this directory.
 fn guards(dir: &Path) -> Vec<u32> {
-    let runs = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|p| p.starts_with(dir));
+    processes(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|p| p.starts_with(dir)))
+}
+
+fn processes(wanted: impl Fn(u32) -> bool) -> Vec<u32> {
     let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-    pids.filter(runs).collect()
+    pids.filter(|pid| wanted(*pid)).collect()
 }
 
 fn stat(pid: u32, field: usize) -> u32 {
@@ -150,36 +153,28 @@ fn it_runs_outside_of_the_session_and_ends_on_request() {
 
 /// Guards of this state directory, by their command lines.
 fn guards_of(dir: &Path) -> Vec<u32> {
-    let args = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let wanted = |pid: &u32| {
-        let args = args(pid);
+    processes(|pid| {
+        let args = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         args.contains("__guard") && args.contains(dir.to_str().unwrap()) && !args.contains("--detach\0")
-    };
-    fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .filter(wanted)
-        .collect()
+    })
 }
 
-fn starts_ahead(dir: &Dir) -> Process {
+/// Starts the guard of transaction 1 ahead. `None`: the test is skipped.
+fn starts_ahead(test: &str, dir: &Dir) -> Option<Process> {
     let process = Process { program: RINGWISE.into(), run: dir.0.join("run"), ..Process::default() };
     process.prepare(&dir.0, 1);
-    process
+    if !process.ahead.is_started() {
+        skipped(test, "the program is not on the file system of /");
+        return None;
+    }
+    until("its start", || guards_of(&dir.0).len() == 1);
+    Some(process)
 }
 
 #[test]
 fn a_guard_that_was_started_ahead_takes_the_lock_and_stays() {
     let dir = Dir::new("ahead");
-    let process = starts_ahead(&dir);
-    if !process.ahead.is_started() {
-        return skipped(
-            "a_guard_that_was_started_ahead_takes_the_lock_and_stays",
-            "the program is not on the file system of /",
-        );
-    }
-    until("its start", || guards_of(&dir.0).len() == 1);
+    let Some(process) = starts_ahead("a_guard_that_was_started_ahead_takes_the_lock_and_stays", &dir) else { return };
     let pids = guards_of(&dir.0);
     let lock = dir.lock();
     let mut armed = process.arm(&job(&dir, &lock, None)).unwrap();
@@ -196,15 +191,8 @@ fn a_guard_that_was_started_ahead_takes_the_lock_and_stays() {
 #[test]
 fn a_guard_that_was_started_ahead_and_is_not_needed_ends() {
     let dir = Dir::new("not-needed");
-    let process = starts_ahead(&dir);
-    if !process.ahead.is_started() {
-        return skipped(
-            "a_guard_that_was_started_ahead_and_is_not_needed_ends",
-            "the program is not on the file system of /",
-        );
-    }
+    let Some(process) = starts_ahead("a_guard_that_was_started_ahead_and_is_not_needed_ends", &dir) else { return };
     // The transaction does not take place.
-    until("its start", || guards_of(&dir.0).len() == 1);
     process.release();
     until("its end", || guards_of(&dir.0).is_empty());
     // Another process has used the number: the guard of the next transaction is started as always.

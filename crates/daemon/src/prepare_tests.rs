@@ -7,7 +7,15 @@ use ringwise_apply::{Armed, GuardError, Guardian, Job};
 use ringwise_kfmt::notification::Change;
 use ringwise_model::Goal;
 
+use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
+
+/// The driver resets eth1, and the host settles.
+fn prepare_after_reset(rig: &Rig, service: &mut Service) {
+    rig.reset("eth1");
+    heard(service, Change::Link, "eth1");
+    service.prepare();
+}
 
 #[test]
 fn what_was_prepared_is_written_by_the_look() {
@@ -33,9 +41,7 @@ fn what_was_prepared_is_written_by_the_look() {
 fn a_change_between_reading_and_writing_is_not_overwritten() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
-        rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
-        service.prepare();
+        prepare_after_reset(&rig, service);
         let irq = rig.now().nic("eth1").unwrap().queue_vectors().next().unwrap().irq;
         let affinity = format!("/proc/irq/{irq}/smp_affinity_list");
         rig.sim.outside(|h| h.write(&affinity, b"7\n").unwrap());
@@ -72,9 +78,7 @@ fn the_next_comparison_finds_what_changed_after_the_host_was_read() {
 fn a_transaction_of_a_person_replaces_what_was_prepared() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
-        rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
-        service.prepare();
+        prepare_after_reset(&rig, service);
         assert!(service.prepared.is_some());
         rig.apply(Goal::Balanced);
         service.look(true);
@@ -135,9 +139,7 @@ fn the_guard_starts_while_the_host_settles() {
         service.prepare();
         service.look(true);
         assert_eq!(noted(), ["release"]);
-        rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
-        service.prepare();
+        prepare_after_reset(&rig, service);
         assert_eq!(noted(), ["prepare 2"]);
         service.look(true);
         assert_eq!(noted(), ["arm 2", "release"]);

@@ -1,4 +1,4 @@
-//! Settings of which a plan writes only some values: moderation of a queue, a NAPI instance, an RSS context. A device reports all of them.
+//! Settings of which a plan writes only some values, such as moderation, rings or a NAPI instance. A device reports all of them.
 
 use crate::Setting;
 
@@ -6,10 +6,12 @@ use crate::Setting;
 pub fn named_parts(all: &Setting, named: &Setting) -> Setting {
     let mut out = all.clone();
     match (&mut out, named) {
-        (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: named, .. }) => {
+        (Setting::Coalesce { params, .. }, Setting::Coalesce { params: named, .. })
+        | (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: named, .. }) => {
             params.retain(|name, _| named.contains_key(name));
         }
-        (Setting::Napi { values, .. }, Setting::Napi { values: named, .. }) => {
+        (Setting::NapiDevice { values, .. }, Setting::NapiDevice { values: named, .. })
+        | (Setting::Napi { values, .. }, Setting::Napi { values: named, .. }) => {
             values.defer_hard_irqs = values.defer_hard_irqs.filter(|_| named.defer_hard_irqs.is_some());
             values.gro_flush_timeout_ns = values.gro_flush_timeout_ns.filter(|_| named.gro_flush_timeout_ns.is_some());
             values.irq_suspend_timeout_ns =
@@ -17,6 +19,20 @@ pub fn named_parts(all: &Setting, named: &Setting) -> Setting {
             values.threaded = values.threaded.filter(|_| named.threaded.is_some());
         }
         (Setting::RssContext { key, .. }, Setting::RssContext { key: None, .. }) => *key = None,
+        (
+            Setting::RssHash { function, key, symmetric, .. },
+            Setting::RssHash { function: f, key: k, symmetric: x, .. },
+        ) => {
+            *function = function.take().filter(|_| f.is_some());
+            *key = key.take().filter(|_| k.is_some());
+            *symmetric = symmetric.take().filter(|_| x.is_some());
+        }
+        (Setting::Rings { values, .. }, Setting::Rings { values: named, .. }) => *values = values.only(named),
+        (Setting::Pause { autoneg, rx, tx, .. }, Setting::Pause { autoneg: a, rx: r, tx: t, .. }) => {
+            *autoneg = autoneg.filter(|_| a.is_some());
+            *rx = rx.filter(|_| r.is_some());
+            *tx = tx.filter(|_| t.is_some());
+        }
         _ => {}
     }
     out

@@ -79,7 +79,7 @@ pub(crate) fn rps_for_one_queue(goal: Goal) -> bool {
 
 /// Whether all ports near the same node get the same layout: a flow that leaves by queue i of another port stays on its
 /// CPU.
-pub(crate) fn ports_alike(goal: Goal) -> bool {
+pub fn ports_alike(goal: Goal) -> bool {
     goal == Goal::Forward
 }
 

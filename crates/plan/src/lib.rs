@@ -62,7 +62,7 @@ pub use doc::{
     Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
 };
 pub use effect::{Score, score};
-pub use goal::in_full;
+pub use goal::{in_full, ports_alike};
 pub use goal_knobs::{GoalSettings, goal_settings};
 pub use groups::implied;
 pub use manual_changes::ManualChanges;
@@ -70,7 +70,7 @@ pub use mistake::{Mistake, MistakeParts};
 pub use obstacle::{AfterChange, Obstacle};
 pub use permitted::permitted_cpus;
 pub use planner::{plan, plan_around};
-pub use programs::program_drop_in;
+pub use programs::{interrupts_of_others, program_drop_in};
 pub use refusal::{InvalidSetting, Refusal};
 pub use rps::rps_helpers;
 pub use rules::{RuleText, explain_rule, rules};

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{CpuSet, Flow, Goal, Intent, NodeId, Snapshot, Topology};
+use ringwise_model::{CpuSet, Flow, Goal, Intent, Nic, NodeId, Snapshot, Topology};
 
 use crate::Program;
 use crate::dev::Dev;
@@ -74,9 +74,15 @@ pub(crate) fn plan(
 /// CPUs that handle queue interrupts after the plan. Interfaces outside the plan keep theirs, which count while they have a link.
 fn interrupts(s: &Snapshot, m: &Machine, devs: &[Dev]) -> CpuSet {
     let planned = m.set(devs.iter().flat_map(|d| d.cpu.iter().flatten()).copied());
-    let others = s.nics.iter().filter(|n| n.link_is_up() && devs.iter().all(|d| d.name() != n.name()));
-    let taken = others.flat_map(|n| n.queue_vectors()).filter_map(|v| v.taken_by());
-    taken.fold(planned, |all, cpus| all.union(cpus))
+    let others = interrupts_of_others(s, |name| devs.iter().any(|d| d.name() == name));
+    others.fold(planned, |all, (_, cpus)| all.union(&cpus))
+}
+
+/// Interfaces with a link that are not part of the plan, with the CPUs that take the interrupts of their queues.
+pub fn interrupts_of_others(s: &Snapshot, is_planned: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, CpuSet)> {
+    let taken = |n: &Nic| n.queue_vectors().filter_map(|v| v.taken_by()).fold(CpuSet::new(), |all, c| all.union(c));
+    let others = s.nics.iter().filter(move |n| n.link_is_up() && !is_planned(n.name()));
+    others.map(move |n| (n.name(), taken(n)))
 }
 
 /// Whoever isolated CPUs for a program expects it there. Only the user knows.

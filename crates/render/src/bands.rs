@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_knob::partial::named_parts;
 use ringwise_knob::{Address, Family, Setting, Step, VectorName, irq};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
@@ -142,7 +143,7 @@ fn with_on(now: &str, on: Option<&str>) -> String {
 /// The present value, and for an interrupt that may be delivered to several CPUs the one that takes it.
 fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
     let asked = match &st.from {
-        Fact::Known(v) => members_of(v, &st.setting).value_text_beside(&st.setting),
+        Fact::Known(v) => named_parts(v, &st.setting).value_text_beside(&st.setting),
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     };
@@ -167,41 +168,6 @@ fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
     };
     let on = marked(e);
     if allowed == Some(e) { (on, None) } else { (asked, Some(on)) }
-}
-
-/// The part of the present value that the step changes.
-pub(super) fn members_of(found: &Setting, step: &Setting) -> Setting {
-    let mut out = found.clone();
-    match (&mut out, step) {
-        (Setting::Coalesce { params, .. }, Setting::Coalesce { params: p, .. })
-        | (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: p, .. }) => {
-            params.retain(|k, _| p.contains_key(k));
-        }
-        (Setting::NapiDevice { values, .. }, Setting::NapiDevice { values: w, .. })
-        | (Setting::Napi { values, .. }, Setting::Napi { values: w, .. }) => {
-            values.defer_hard_irqs = values.defer_hard_irqs.filter(|_| w.defer_hard_irqs.is_some());
-            values.gro_flush_timeout_ns = values.gro_flush_timeout_ns.filter(|_| w.gro_flush_timeout_ns.is_some());
-            values.irq_suspend_timeout_ns =
-                values.irq_suspend_timeout_ns.filter(|_| w.irq_suspend_timeout_ns.is_some());
-            values.threaded = values.threaded.filter(|_| w.threaded.is_some());
-        }
-        (
-            Setting::RssHash { function, key, symmetric, .. },
-            Setting::RssHash { function: f, key: k, symmetric: x, .. },
-        ) => {
-            *function = function.take().filter(|_| f.is_some());
-            *key = key.take().filter(|_| k.is_some());
-            *symmetric = symmetric.take().filter(|_| x.is_some());
-        }
-        (Setting::Rings { values, .. }, Setting::Rings { values: wanted, .. }) => *values = values.only(wanted),
-        (Setting::Pause { autoneg, rx, tx, .. }, Setting::Pause { autoneg: a, rx: r, tx: t, .. }) => {
-            *autoneg = autoneg.filter(|_| a.is_some());
-            *rx = rx.filter(|_| r.is_some());
-            *tx = tx.filter(|_| t.is_some());
-        }
-        _ => {}
-    }
-    out
 }
 
 fn is_far(s: &Snapshot, nic: &Nic, cpus: &CpuSet) -> bool {

@@ -1,8 +1,8 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
-use ringwise_model::{CpuSet, Fact, Goal, Nic, Snapshot};
-use ringwise_plan::{Group, Plan, Program, program_drop_in};
+use ringwise_model::{CpuSet, Fact, Goal, Snapshot};
+use ringwise_plan::{Group, Plan, Program, interrupts_of_others, program_drop_in};
 
 use ringwise_text::{hang, plural};
 
@@ -53,7 +53,8 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     let Some(first) = plan.programs.first() else { return String::new() };
     let head = "Recommended CPUs for a program that uses mainly one interface (ringwise moves no program):";
     let mut out = hang("", head, w);
-    let apart = s.and_then(|s| Some((reserved(plan, s)?, s)));
+    let kept = KeptFree::of(plan, s);
+    let apart = kept.as_ref().filter(|k| k.by.is_empty()).and_then(|k| Some((&k.cpus, s?)));
     let many = if apart.is_some() { OTHER_MANY_OR_BUSY } else { MANY_OR_BUSY };
     let (groups, devs): (Vec<&Program>, Vec<&Program>) = plan.programs.iter().partition(|p| p.group.is_some());
     out.push_str(&list("  ", groups.iter().map(|p| (of(p), cpus_of(&p.cpus, s), p.why.clone())), w));
@@ -67,7 +68,9 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         let several =
             "A program that uses several interfaces of one node: their CPUs together; of different nodes: no limit.";
         out.push_str(&hang("  ", several, w));
-        out.push_str(&without_queues(plan, s).iter().map(|line| hang("  ", line, w)).collect::<String>());
+        out.push_str(
+            &without_queues(plan, kept.as_ref(), s).iter().map(|line| hang("  ", line, w)).collect::<String>(),
+        );
     }
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
     let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
@@ -79,7 +82,7 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.group) {
             (Some(node), None) if *node != p.cpus || apart.is_some() => {
-                alternatives(p, node, plan.intent.goal_of(&p.dev), many, apart.as_ref())
+                alternatives(p, node, plan.intent.goal_of(&p.dev), many, apart)
             }
             (None, None) => {
                 let only = format!("{FEW}; other programs need no file");
@@ -171,16 +174,33 @@ fn usable(nodeless: bool, beside: &CpuSet) -> String {
     )
 }
 
-/// The CPUs that are kept free of queues, if no interface interrupts them.
-fn reserved(plan: &Plan, s: &Snapshot) -> Option<CpuSet> {
-    let kept = plan.intent.reserve.union(&plan.intent.exclude_cpus);
-    let is_free = interrupts_of_others(plan, s).iter().all(|(_, cpus)| !cpus.intersects(&kept));
-    (is_free && !kept.is_empty()).then_some(kept)
+/// The CPUs that are kept free of queues, for programs that must not share CPUs with interrupts.
+struct KeptFree {
+    cpus: CpuSet,
+    /// Those of them that interfaces outside the plan interrupt.
+    interrupted: CpuSet,
+    /// These interfaces.
+    by: Vec<String>,
+}
+
+impl KeptFree {
+    /// `None`: there are none. Without the host nothing is known of other interfaces.
+    fn of(plan: &Plan, s: Option<&Snapshot>) -> Option<Self> {
+        let cpus = plan.intent.reserve.union(&plan.intent.exclude_cpus);
+        let is_planned = |name: &str| plan.considered.iter().any(|d| d == name);
+        let others = s.into_iter().flat_map(|s| interrupts_of_others(s, is_planned));
+        let mut out = Self { cpus, interrupted: CpuSet::new(), by: Vec::new() };
+        for (dev, taken) in others.filter(|(_, taken)| taken.intersects(&out.cpus)).collect::<Vec<_>>() {
+            out.interrupted = out.interrupted.union(&taken.intersection(&out.cpus));
+            out.by.push(dev.to_string());
+        }
+        (!out.cpus.is_empty()).then_some(out)
+    }
 }
 
 /// The drop-in and the line for a cgroup with all sets of CPUs, each with the kind of program that it suits. `apart`: the reserved CPUs,
 /// on this host.
-fn alternatives(p: &Program, node: &CpuSet, goal: Goal, many: &str, apart: Option<&(CpuSet, &Snapshot)>) -> String {
+fn alternatives(p: &Program, node: &CpuSet, goal: Goal, many: &str, apart: Option<(&CpuSet, &Snapshot)>) -> String {
     let with_node = |text: &str| text.replacen(&p.cpus.to_string(), &node.to_string(), 1);
     // A plan file of an earlier version has one drop-in.
     let node_drop_in = p.node_drop_in.clone().unwrap_or_else(|| with_node(&p.drop_in));
@@ -222,34 +242,27 @@ fn drop_in(kinds: &[(&str, &str)]) -> String {
     out
 }
 
-/// The CPUs that the user keeps free of queues are in none of the lists: they are for programs that must not share CPUs
-/// with interrupts.
-fn without_queues(plan: &Plan, s: Option<&Snapshot>) -> Vec<String> {
-    let kept = plan.intent.reserve.union(&plan.intent.exclude_cpus);
+/// The CPUs that the user keeps free of queues are in none of the lists.
+fn without_queues(plan: &Plan, kept: Option<&KeptFree>, s: Option<&Snapshot>) -> Vec<String> {
     let name = |cpus: &CpuSet| format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" });
     let mut out = Vec::new();
-    if !kept.is_empty() {
-        let are = if kept.len() == 1 { "is" } else { "are" };
-        let others = s.map(|s| interrupts_of_others(plan, s)).unwrap_or_default();
-        let on: Vec<String> =
-            others.iter().filter(|(_, cpus)| cpus.intersects(&kept)).map(|(d, _)| d.clone()).collect();
-        let taken = others.iter().fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus)).intersection(&kept);
-        out.push(if taken.is_empty() {
+    if let Some(KeptFree { cpus, interrupted, by }) = kept {
+        let (kept, are) = (name(cpus), if cpus.len() == 1 { "is" } else { "are" });
+        out.push(if by.is_empty() {
             format!(
-                "{} {are} kept free of queues: start programs there that must not share CPUs with interrupts \
-                 (CPUAffinity={kept}).",
-                name(&kept)
+                "{kept} {are} kept free of queues: start programs there that must not share CPUs with interrupts \
+                 (CPUAffinity={cpus})."
             )
         } else {
             format!(
-                "{} {are} kept free of the queues of this plan, but {}, which it does not cover, has interrupts on {}: plan \
-                 all interfaces together.",
-                name(&kept),
-                on.join(" "),
-                name(&taken)
+                "{kept} {are} kept free of the queues of this plan, but the interrupts of {}, which the plan does not cover, \
+                 go to {}: plan all interfaces together.",
+                by.join(" "),
+                name(interrupted)
             )
         });
     }
+    let kept = kept.map_or_else(CpuSet::new, |k| k.cpus.clone());
     if let Some(cpus) = &plan.intent.cpus {
         let others = s.map(|s| s.topology.online.difference(cpus).difference(&kept)).filter(|c| !c.is_empty());
         let others = others.map_or_else(String::new, |c| format!(" No queue is placed on {}.", name(&c)));
@@ -259,13 +272,6 @@ fn without_queues(plan: &Plan, s: Option<&Snapshot>) -> Vec<String> {
         ));
     }
     out
-}
-
-/// CPUs that take interrupts of queues of interfaces outside the plan that have a link.
-fn interrupts_of_others(plan: &Plan, s: &Snapshot) -> Vec<(String, CpuSet)> {
-    let others = s.nics.iter().filter(|n| n.link_is_up() && !plan.considered.iter().any(|d| d == n.name()));
-    let taken = |n: &Nic| n.queue_vectors().filter_map(|v| v.taken_by()).fold(CpuSet::new(), |all, c| all.union(c));
-    others.map(|n| (n.name().to_string(), taken(n))).collect()
 }
 
 /// The systemd unit, or a placeholder if its name is not known.

@@ -1,11 +1,10 @@
 //! Settings that a plan skipped, grouped by the command that includes them.
 
 use ringwise_knob::Setting;
+use ringwise_knob::partial::named_parts;
 use ringwise_model::Fact;
 use ringwise_plan::ProposedChange;
 use ringwise_text::{Style, hang};
-
-use crate::bands::members_of;
 
 /// A reader takes the command below a change for one that includes this change alone. The page may have two lists: of
 /// requested changes and of those that the goal proposes.
@@ -80,7 +79,7 @@ pub(crate) fn change(from: &Fact<Setting>, to: &Setting) -> String {
         _ => to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string()),
     };
     let now = match from {
-        Fact::Known(f) => members_of(f, to).value_text(),
+        Fact::Known(f) => named_parts(f, to).value_text(),
         Fact::Absent => "-".into(),
         Fact::Unknown(u) => format!("unknown ({})", u.why),
     };

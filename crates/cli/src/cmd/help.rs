@@ -197,7 +197,7 @@ fn nearest(name: &str) -> Vec<String> {
     let mut found: Vec<(f64, &str)> =
         commands.chain(all).chain(ids).map(|(n, shown)| (strsim::jaro_winkler(&asked, &n), shown)).collect();
     found.order_by(|a, b| b.0.total_cmp(&a.0));
-    // The rule with the same letter and the nearest number, if it looks like the id of a rule.
+    // A rule whose id differs in punctuation only.
     let mut out: Vec<String> = ringwise_check::nearest(name).map(str::to_string).into_iter().collect();
     for (_, shown) in found.into_iter().take_while(|(score, _)| *score >= ALIKE) {
         if out.len() < 3 && !out.iter().any(|o| o == shown) {

@@ -13,30 +13,33 @@ use crate::out;
 use crate::source::Source;
 use ringwise_text::when;
 
-/// Lists the CPUs of each node.
-const SHOW: &str = "ringwise show";
-/// Lists the names of all interfaces.
-const SHOW_ALL: &str = "ringwise show --all";
-
 pub(super) fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
     Ok(ringwise_intent::read(&a.flags(devs), a.config.as_deref(), recorded)?)
 }
 
 /// The intent for this host.
 pub(super) fn intent(w: &Wanted, source: &Source, s: &Snapshot, common: &Common) -> Result<Intent> {
-    let (intent, notes) = w.intent(s).map_err(|e| about(Fail::from(e), source))?;
+    let (intent, notes) = w.intent(s).map_err(|e| about(e, source))?;
     print(&notes, common);
     Ok(intent)
 }
 
 /// The error with a next command that reads the same recording.
-pub(super) fn about(fail: Fail, source: &Source) -> Fail {
-    match fail.next.as_deref() {
-        Some(show @ (SHOW | SHOW_ALL)) => {
-            let show = source.recording.reads(show);
-            fail.next(show)
-        }
-        _ => fail,
+pub(super) fn about(e: Error, source: &Source) -> Fail {
+    let show = shows(&e).map(|show| source.recording.reads(show));
+    let fail = Fail::from(e);
+    match show {
+        Some(show) => fail.next(show),
+        None => fail,
+    }
+}
+
+/// The command that shows what exists, for an error about a name or a CPU that does not.
+fn shows(e: &Error) -> Option<&'static str> {
+    match e {
+        Error::Unbound(_) => Some("ringwise show --all"),
+        Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => Some("ringwise show"),
+        _ => None,
     }
 }
 
@@ -78,8 +81,6 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Error::Config { error, .. } if error.kind() == ErrorKind::NotFound => {
             Some("ringwise config init > FILE".into())
         }
-        Error::Unbound(_) => Some(SHOW_ALL.into()),
-        Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => Some(SHOW.into()),
         Error::PlanUnreadable { error, .. } if error.kind() == ErrorKind::NotFound => {
             Some("ringwise plan --out FILE".into())
         }
@@ -87,7 +88,7 @@ pub(super) fn fail(e: Error, utc: bool) -> Fail {
         Error::PlanRefused { path, .. } | Error::PlanExpired { path, .. } => {
             Some(format!("ringwise plan --out {}", path.display()))
         }
-        _ => None,
+        _ => shows(&e).map(str::to_string),
     };
     let mut fail = Fail { next, ..Fail::new(status, message) }.code(e.code()).errno(e.errno());
     if let Error::Plan(refusal) = &e {

@@ -137,8 +137,8 @@ pub(crate) fn missing(l: &LinkRates) -> &'static str {
 }
 
 /// Losses per second, never rounded down to 0.
-pub(crate) fn a_second(n: u64, seconds: f64) -> String {
-    format!("{:.0}", (n as f64 / seconds).ceil())
+pub(crate) fn a_second(n: u64, seconds: f64) -> u64 {
+    (n as f64 / seconds).ceil() as u64
 }
 
 /// A name at the left and a number at the right of this many columns, with at least one space between them.
@@ -151,7 +151,7 @@ fn interface(time: &str, name: &str, l: &LinkRates, r: &Rates) -> String {
     let word = missing(l);
     let mbps = |n: Option<f64>| n.map_or_else(|| word.to_string(), |n| format!("{n:.1}"));
     let drops = l.drops.total().filter(|_| l.reset.is_empty());
-    let drops = drops.map_or_else(|| word.to_string(), |n| a_second(n, r.seconds));
+    let drops = drops.map_or_else(|| word.to_string(), |n| a_second(n, r.seconds).to_string());
     let hot = r.busiest(l).map_or_else(|| "-".to_string(), |(cpu, n)| format!("cpu{cpu}={n:.0}%"));
     format!(
         "{time} {} {:>8} {:>4} {:>8} {:>8} {:>4} {drops:>7}  {hot}\n",
@@ -176,7 +176,7 @@ fn queue(time: &str, name: &str, q: &QueueRates, seconds: f64) -> String {
         q.packets_per_interrupt.map_or_else(|| "-".into(), |n| format!("{n:.1}")),
         q.cpu.map_or_else(|| "-".into(), |c| c.to_string()),
         q.node.map_or_else(|| "-".into(), |n| n.to_string()),
-        q.drops.map_or_else(|| "-".into(), |n| a_second(n, seconds)),
+        q.drops.map_or_else(|| "-".into(), |n| a_second(n, seconds).to_string()),
         q.mark.map_or("", marked),
     )
     .trim_end()

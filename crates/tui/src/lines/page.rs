@@ -40,8 +40,7 @@ fn interface(name: &str, l: &LinkRates, seconds: f64, style: &Style) -> String {
     let word = missing(l);
     let mbps = |n: Option<f64>| n.map_or_else(|| word.to_string(), |n| format!("{n:.1}"));
     let total = l.drops.total().filter(|_| l.reset.is_empty());
-    let drops =
-        format!("{:>8}", total.map_or_else(|| word.to_string(), |n| thousands((n as f64 / seconds).ceil() as u64)));
+    let drops = format!("{:>8}", total.map_or_else(|| word.to_string(), |n| thousands(a_second(n, seconds))));
     let drops = if total.is_some_and(|n| n > 0) { style.paint(Tint::Red, &drops) } else { drops };
     format!(
         "{} {:>7} {:>5} {:>6} {:>11} {:>7} {:>5} {drops}\n",
@@ -158,7 +157,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
             any.and_then(|q| q.packets_per_interrupt).map_or_else(|| "-".into(), |n| format!("{n:.1}")),
             if cpus.is_empty() { "-".into() } else { cpus.join(",") },
             any.and_then(|q| q.node).map_or_else(|| "-".into(), |n| n.to_string()),
-            rx.and_then(|q| q.drops).map_or_else(|| "-".into(), |n| a_second(n, seconds)),
+            rx.and_then(|q| q.drops).map_or_else(|| "-".into(), |n| a_second(n, seconds).to_string()),
             style.paint(Tint::Yellow, mark.map_or("", marked)),
         );
         out.push_str(line.trim_end());

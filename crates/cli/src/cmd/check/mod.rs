@@ -114,7 +114,7 @@ fn judged(
     }
     // Its ports have one layout, and the named ones alone may fit another.
     let others = s.tunable().map(Nic::name).filter(|n| !devs.iter().any(|d| d == n)).count();
-    if !devs.is_empty() && others > 0 && parts.is_empty() && intent.goal == Goal::Forward {
+    if !devs.is_empty() && others > 0 && parts.is_empty() && ringwise_plan::ports_alike(intent.goal) {
         let text = "ringwise: checked without the other interfaces. The ports of a router have one layout: check all of them together";
         out::note(common.quiet, text);
     }
@@ -199,10 +199,7 @@ type Wanted = (GoalOrigin, Intent, Vec<(Vec<String>, Intent)>);
 
 /// The error for an id that no rule has.
 fn no_such_rule(id: &str) -> Fail {
-    // Another number is no typing error.
-    let is_id =
-        |id: &str| id.len() > 1 && id.starts_with(|c: char| c.is_ascii_alphabetic()) && id[1..].parse::<u32>().is_ok();
-    match ringwise_check::nearest(id).filter(|_| !is_id(id)) {
+    match ringwise_check::nearest(id) {
         Some(near) => Fail::usage(format!("there is no rule \"{id}\"; did you mean {near}?"))
             .next(format!("ringwise check --explain {near}")),
         None => Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))

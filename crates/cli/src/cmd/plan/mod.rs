@@ -144,10 +144,9 @@ fn not_planned(e: ringwise_intent::Error, source: &Source) -> Fail {
         }
         _ => None,
     };
-    let fail = Fail::from(e);
     match next {
-        Some(next) => fail.next(next),
-        None => wanted::about(fail, source),
+        Some(next) => Fail::from(e).next(next),
+        None => wanted::about(e, source),
     }
 }
 
