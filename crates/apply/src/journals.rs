@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
-use std::time::SystemTime;
 
 use ringwise_knob::Family;
 use ringwise_model::{Host, Snapshot};
 
 use crate::balance::{self, BalancedSetting};
 use crate::journal::Read;
-use crate::{Entry, Error, Store, Verify, families, history, reinitialize};
+use crate::store::Seen;
+use crate::{Entry, Error, Store, Verify, families, history, reinitialize, unfinished};
 
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
@@ -23,7 +22,7 @@ pub struct Journals {
 #[derive(Debug, Clone)]
 pub struct Files {
     store: Store,
-    seen: Vec<(PathBuf, u64, Option<SystemTime>)>,
+    seen: Vec<Seen>,
 }
 
 impl Files {
@@ -42,7 +41,9 @@ impl Journals {
     pub fn read(store: &Store) -> Result<Self, Error> {
         // Taken before reading, so that anything written meanwhile makes a difference.
         let files = Files::of(store);
-        Ok(Self { all: Read::all(store)?, files })
+        let all = Read::all(store)?;
+        unfinished::remember_over(store, &all, &files.seen);
+        Ok(Self { all, files })
     }
 
     /// Reads the journals again if anything was written since: discovery takes time, and a transaction that began or ended
@@ -97,16 +98,11 @@ impl Journals {
 }
 
 /// Names, sizes and times of the files in the state directory.
-fn seen(store: &Store) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+fn seen(store: &Store) -> Vec<Seen> {
     let entries = store.dirs().iter().filter_map(|d| fs::read_dir(d).ok()).flatten().flatten();
     // A socket has no content.
-    let files = entries.filter(|e| e.path().extension().is_none_or(|x| x != "sock"));
-    let mut out: Vec<_> = files
-        .map(|e| {
-            let m = e.metadata().ok();
-            (e.path(), m.as_ref().map_or(0, fs::Metadata::len), m.and_then(|m| m.modified().ok()))
-        })
-        .collect();
+    let files = entries.map(|e| e.path()).filter(|p| p.extension().is_none_or(|x| x != "sock"));
+    let mut out: Vec<_> = files.map(Seen::of).collect();
     out.sort();
     out
 }

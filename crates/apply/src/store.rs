@@ -1,12 +1,13 @@
 //! The state directory: the lock, the journals, the values as first found, and what devices refused.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
 
 use ringwise_knob::Learned;
 use ringwise_sys::host_lock::{self, Attempt, Stranger};
@@ -38,6 +39,27 @@ pub struct Store {
     waiting: Option<Waiting>,
     /// Name of the sockets by which runs with different state directories detect each other.
     socket_name: String,
+    /// Journals that were found over (see `unfinished`), as they were then. Shared by all clones.
+    pub(crate) over: Arc<Mutex<BTreeSet<Seen>>>,
+}
+
+/// A file as it was seen. A journal only grows, so with the same size and time it has the same records.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Seen {
+    pub path: PathBuf,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Seen {
+    pub(crate) fn of(path: PathBuf) -> Self {
+        let m = fs::symlink_metadata(&path).ok();
+        Self {
+            length: m.as_ref().map_or(0, fs::Metadata::len),
+            modified: m.and_then(|m| m.modified().ok()),
+            path,
+        }
+    }
 }
 
 impl std::fmt::Debug for Store {
@@ -90,7 +112,7 @@ impl Store {
     pub fn open(dir: Option<&Path>) -> Self {
         let chosen = dir.map(Path::to_path_buf).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
         let dirs = chosen.map_or_else(|| PLACES.iter().map(PathBuf::from).collect(), |d| vec![d]);
-        Self { dirs, hook: None, waiting: None, socket_name: host_lock::NAME.into() }
+        Self { dirs, hook: None, waiting: None, socket_name: host_lock::NAME.into(), over: Arc::default() }
     }
 
     /// For a host other than this one, as in tests: runs for different hosts do not conflict.
@@ -430,6 +452,7 @@ mod tests {
             hook: None,
             waiting: None,
             socket_name: format!("ringwise-test-store-{}", std::process::id()),
+            over: Arc::default(),
         };
         let nowhere = store(vec!["/proc/none/ringwise".into()]);
         let store = store(vec!["/proc/none/ringwise".into(), dir.clone()]);
