@@ -11,7 +11,9 @@ use ringwise_sys::Host;
 use crate::committed::CommittedTx;
 use crate::host_access::HostAccess;
 use crate::journal::Read;
-use crate::{Error, Outcome, Policy, Request, Store, TransactionKind, Verdict, history};
+use crate::run::{lock_for, run_under_lock};
+use crate::store::Disk;
+use crate::{Error, Journals, Outcome, Policy, Request, Store, TransactionKind, Verdict, history};
 
 /// A setting that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,27 +99,41 @@ pub fn restore_balanced(
     by: &Request,
     policy: &Policy,
 ) -> Result<Option<Outcome>, Error> {
-    let now = HostAccess::new(host, policy)?.look()?;
-    let own = |t: &BalancedSetting| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now) && t.can_be_restored(&now);
-    let mut by_dev: BTreeMap<String, Vec<BalancedSetting>> = BTreeMap::new();
-    for t in settings(&Read::all(store)?, &now).into_iter().filter(own) {
-        by_dev.entry(t.dev.clone()).or_default().push(t);
+    // Nothing is locked, and no interface read, where nothing was ever moved.
+    let journals = Journals::read(store)?;
+    if !journals.have_moves() {
+        return Ok(None);
     }
     let policy = &Policy { differs: true, ..policy.clone() };
+    let cx = HostAccess::new(host, policy)?;
+    let lock = lock_for(store, &by.who)?;
+    let now = cx.look()?;
+    let own = |t: &BalancedSetting| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now) && t.can_be_restored(&now);
+    let mut by_dev: BTreeMap<String, Vec<BalancedSetting>> = BTreeMap::new();
+    for t in journals.fresh()?.balanced(&now).into_iter().filter(own) {
+        by_dev.entry(t.dev.clone()).or_default().push(t);
+    }
+    let mut requests = by_dev.into_iter().map(|(dev, list)| Request {
+        base: list.iter().map(|t| t.base.clone()).collect(),
+        devices: now.nic(&dev).map(|n| n.dev.clone()).into_iter().collect(),
+        title: Title::Balance { dev },
+        steps: list.into_iter().map(restoring_step).collect(),
+        ..by.clone()
+    });
+    let Some(first) = requests.next() else { return Ok(None) };
+    let others: Vec<Request> = requests.collect();
+    cx.writable()?;
     let (mut last, mut failed) = (None, None);
-    for (dev, list) in by_dev {
-        let request = Request {
-            base: list.iter().map(|t| t.base.clone()).collect(),
-            devices: now.nic(&dev).map(|n| n.dev.clone()).into_iter().collect(),
-            title: Title::Balance { dev },
-            steps: list.into_iter().map(restoring_step).collect(),
-            ..by.clone()
-        };
-        match crate::run(host, &request, store, policy, &mut |_| {}) {
-            Ok(o) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => last = Some(o),
-            // The others are restored nevertheless.
-            other => failed = Some(other.map(Some)),
-        }
+    let mut note = |done: Result<Outcome, Error>| match done {
+        Ok(o) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => last = Some(o),
+        // The others are restored nevertheless.
+        other => failed = Some(other.map(Some)),
+    };
+    // The first interface is restored with what was just read: every further look at the host takes time.
+    note(run_under_lock(cx, &first, now, Disk { store, lock: &lock }, &mut |_| {}));
+    drop(lock);
+    for request in others {
+        note(crate::run(host, &request, store, policy, &mut |_| {}));
     }
     failed.unwrap_or(Ok(last))
 }

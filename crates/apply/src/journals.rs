@@ -86,6 +86,11 @@ impl Journals {
         balance::settings(&self.all, now)
     }
 
+    /// Whether the service has ever moved anything because of the load.
+    pub(crate) fn have_moves(&self) -> bool {
+        self.all.iter().any(Read::is_balance)
+    }
+
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.
     pub fn set_up_anew(&self, now: &Snapshot) -> BTreeSet<String> {
         reinitialize::in_journals(&self.all, now)

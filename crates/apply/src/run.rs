@@ -56,20 +56,36 @@ pub fn run(
     if writes {
         cx.writable()?;
     }
-    let lock = store.lock()?;
-    // Others wait for the service, so they have to know from the beginning that it is the service.
-    lock.note(&Holder { pid: Some(std::process::id()), who: Some(request.who.clone()), ..Holder::default() });
+    let lock = lock_for(store, &request.who)?;
     let disk = Disk { store, lock: &lock };
     // Read under the lock: another run may have changed the host until now.
     let now = cx.look()?;
-    let (request, mut notes) = follow(request, &now)?;
-    notes.extend(close_others(store, &lock, &now, host.unix_time())?);
-    if holds(&request, &now) && (policy.record || for_another_goal(&request, store, &now)?) {
-        return replace(cx, request, &now, notes, disk, events);
-    }
-    if !writes {
+    if !writes && !holds(&follow(request, &now)?.0, &now) {
         // The host was changed between the two looks.
         cx.writable()?;
+    }
+    run_under_lock(cx, request, now, disk, events)
+}
+
+/// Takes the lock. Others wait for the service, so they have to know from the beginning who has it.
+pub(crate) fn lock_for(store: &Store, who: &str) -> Result<Lock, Error> {
+    let lock = store.lock()?;
+    lock.note(&Holder { pid: Some(std::process::id()), who: Some(who.into()), ..Holder::default() });
+    Ok(lock)
+}
+
+/// The same for a host that can be written, with a snapshot that was taken under the lock.
+pub(crate) fn run_under_lock(
+    cx: HostAccess,
+    request: &Request,
+    now: Snapshot,
+    disk: Disk,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let (request, mut notes) = follow(request, &now)?;
+    notes.extend(close_others(disk.store, disk.lock, &now, cx.host.unix_time())?);
+    if holds(&request, &now) && (cx.policy.record || for_another_goal(&request, disk.store, &now)?) {
+        return replace(cx, request, &now, notes, disk, events);
     }
     transact(cx, request, TransactionKind::Apply, now, notes, disk, events)
 }
