@@ -37,6 +37,8 @@ pub struct Column {
     pub on: Option<String>,
     /// The value that the step writes.
     pub then: String,
+    /// A step changes it.
+    changes: bool,
 }
 
 /// Order and title of the band for a setting. If receive and transmit queues have their own vectors, each direction
@@ -105,7 +107,7 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
         let band = band.or_insert_with(|| Band { title, noun: noun(address), columns: Vec::new(), steps: Vec::new() });
         let then = then_text(setting, part.layout);
         let (now, on) = step.map_or_else(|| (then.clone(), None), |st| now_and_on(st, s));
-        band.columns.push(Column { queue, now, on, then });
+        band.columns.push(Column { queue, now, on, then, changes: step.is_some() });
         band.steps.extend(step);
     }
     let mut bands: Vec<Band> = out.into_values().filter(|b| !b.steps.is_empty()).collect();
@@ -208,21 +210,35 @@ impl Column {
 }
 
 impl Band<'_> {
+    /// The queues with a change, and a line about the others.
+    fn changed(&self, style: &Style) -> (Vec<&Column>, String) {
+        let (changed, others): (Vec<&Column>, Vec<&Column>) = self.columns.iter().partition(|c| c.changes);
+        let rest = numbers(others.iter().filter_map(|c| c.queue));
+        let label = format!("    {}{} {rest}  ", self.noun, if others.len() == 1 { "" } else { "s" });
+        let line = if others.is_empty() { String::new() } else { hang(&label, "no change", style.width) };
+        (changed, line)
+    }
+
     /// One line for each queue, for values that are too wide for columns.
     fn rows(&self, marked: &str, style: &Style) -> String {
+        let (changed, others) = self.changed(style);
+        self.rows_of(&changed, marked, style) + &others
+    }
+
+    fn rows_of(&self, columns: &[&Column], marked: &str, style: &Style) -> String {
         let mut alike: Vec<(Vec<u32>, &Column)> = Vec::new();
-        for c in &self.columns {
+        for c in columns {
             match alike.iter_mut().find(|(_, o)| (&o.now, &o.on, &o.then) == (&c.now, &c.on, &c.then)) {
                 Some((queues, _)) => queues.extend(c.queue),
                 None => alike.push((c.queue.into_iter().collect(), c)),
             }
         }
-        if alike.len() < self.columns.len() {
+        if alike.len() < columns.len() {
             return groups(marked, self.noun, &alike, style);
         }
-        let now = self.columns.iter().map(|c| len(&c.now_and_on())).max().unwrap_or(0);
+        let now = columns.iter().map(|c| len(&c.now_and_on())).max().unwrap_or(0);
         let mut out = format!("{marked}\n");
-        for c in &self.columns {
+        for c in columns {
             let queue = c.queue.map(|q| q.to_string()).unwrap_or_default();
             let (noun, text) = (self.noun, c.now_and_on());
             let head = format!("    {noun} {}  {} -> ", right(&queue, 3), right(&text, now));
@@ -285,10 +301,16 @@ impl Band<'_> {
             return self.rows(&marked, style);
         }
         let per = if style.width.is_none() { self.columns.len() } else { per };
+        // A table of several rows has only what changes: among many queues, the one that differs is hard to find.
+        let folds = self.columns.len() > per;
+        let (columns, others) = match folds {
+            true => self.changed(style),
+            false => (self.columns.iter().collect(), String::new()),
+        };
         let mut out = String::new();
-        for (i, chunk) in self.columns.chunks(per).enumerate() {
+        for (i, chunk) in columns.chunks(per).enumerate() {
             let row = |f: &dyn Fn(&Column) -> String| chunk.iter().map(|c| right(&f(c), cell)).collect::<String>();
-            if head || i > 0 || self.columns.len() > per {
+            if head || i > 0 || folds {
                 let q = |c: &Column| c.queue.map(|q| q.to_string()).unwrap_or_default();
                 out.push_str(&format!("{}{}\n", pad(&format!("  {}", self.noun), wide + HEAD), row(&q)));
             }
@@ -299,6 +321,6 @@ impl Band<'_> {
             }
             out.push_str(&format!("{}then  {}\n", label("", i), row(&|c| c.then.clone())));
         }
-        out
+        out + &others
     }
 }
