@@ -54,11 +54,7 @@ pub(crate) struct Seen {
 impl Seen {
     pub(crate) fn of(path: PathBuf) -> Self {
         let m = fs::symlink_metadata(&path).ok();
-        Self {
-            length: m.as_ref().map_or(0, fs::Metadata::len),
-            modified: m.and_then(|m| m.modified().ok()),
-            path,
-        }
+        Self { length: m.as_ref().map_or(0, fs::Metadata::len), modified: m.and_then(|m| m.modified().ok()), path }
     }
 }
 

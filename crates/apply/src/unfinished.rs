@@ -116,7 +116,7 @@ mod tests {
             line.push(b'\n');
             OpenOptions::new().append(true).create(true).open(&path).unwrap().write_all(&line).unwrap();
         };
-        assert!(all_over(&store).unwrap(), "there is none");
+        assert!(all_over(&store).unwrap(), "no journal exists");
         write(&Record::PutBack { why: "test".into() });
         assert!(!all_over(&store).unwrap());
         write(&Record::Closed { why: "test".into(), unix_time: 1 });

@@ -156,13 +156,13 @@ pub fn redhat_rules(sources: u32, queues: u32, at: Addresses) -> Vec<String> {
 ///
 /// An interrupt moves when it is raised the next time, and a queue that is never empty raises none: with a full load at
 /// once the queues would stay on their old CPUs for the whole trial. Random sources reach every queue; 1,000 packets a
-/// second and half a second are enough for each of 64 queues to raise some.
-pub fn settle(load: &Pktgen) -> Pktgen {
+/// second (`per_s`) and half a second are enough for each of 64 queues to raise some.
+pub fn settle(load: &Pktgen, per_s: f64) -> Pktgen {
     let mut p = load.clone();
     p.warmup = Duration::ZERO;
     p.time = Duration::from_millis(500);
     for port in &mut p.ports {
-        port.per_s = Some(port.per_s.map_or(1_000.0, |r| r.clamp(1.0, 1_000.0)));
+        port.per_s = Some(port.per_s.map_or(per_s, |r| r.clamp(1.0, per_s)));
         port.copies = 1;
     }
     p

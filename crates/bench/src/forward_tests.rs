@@ -80,10 +80,10 @@ fn redhat_steps_through_sources_that_its_rules_know() {
 #[test]
 fn to_settle_is_thin_and_as_wide() {
     let load = redhat(&ports(), 500, 6, Some(100_000.0), Duration::from_secs(30), Addresses::default());
-    let p = settle(&load);
+    let p = settle(&load, 1_000.0);
     assert_eq!((p.time, p.ports[0].per_s, p.ports[0].copies), (Duration::from_millis(500), Some(1_000.0), 1));
     assert_eq!(p.ports[0].sources, load.ports[0].sources);
-    let slow = settle(&greenhost(&ports(), 60, Some(40.0), Duration::from_secs(2), Addresses::default()));
+    let slow = settle(&greenhost(&ports(), 60, Some(40.0), Duration::from_secs(2), Addresses::default()), 1_000.0);
     assert_eq!(slow.ports[0].per_s, Some(20.0));
 }
 

@@ -122,7 +122,7 @@ pub fn varying(all: &[&Point]) -> Point {
 }
 
 /// Every point of trials, comparisons and rates, once, in order.
-pub(crate) fn points(r: &Results) -> Vec<&Point> {
+pub fn points(r: &Results) -> Vec<&Point> {
     let all = r.trials.iter().filter(|t| t.phase == Phase::Measure).map(|t| &t.point);
     let all = all.chain(r.comparisons.iter().map(|c| &c.point)).chain(r.rates.iter().map(|x| &x.point));
     let mut out: Vec<&Point> = Vec::new();

@@ -9,7 +9,7 @@ use ringwise_bench::forward::{self as recipe, Addresses, PacketSource, flow, fra
 use ringwise_bench::rate::RateSearch;
 use ringwise_bench::result::{Limit, LoadResult, Point, Port, Rate, Trial};
 use ringwise_bench::side::{DevCount, Pktgen, Reply, Request, Side};
-use ringwise_model::{CpuSet, Snapshot};
+use ringwise_model::{CpuSet, Nic, Snapshot, Vector};
 use ringwise_sys::routes::Routes;
 use ringwise_sys::{Host, hold};
 
@@ -27,6 +27,9 @@ const PRECISION: f64 = 0.02;
 const MOST_TRIALS: u32 = 24;
 /// The loss in per cent that is accepted for the partial drop rate (RFC 2544).
 const PARTIAL_PERCENT: f64 = 0.5;
+
+/// Rates by which interrupts are moved before a trial, one after the other until all have moved.
+const SETTLING_PER_S: [f64; 4] = [1_000.0, 100.0, 30.0, 30.0];
 
 /// How packets are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,23 +153,72 @@ impl Forward {
         }
     }
 
-    /// An interrupt goes to its new CPU when it is raised the next time; a queue that is never empty raises none.
-    fn settle(&mut self, load: &Pktgen, state: &str) -> Result<()> {
+    /// An interrupt goes to its new CPU when it is raised the next time; a queue that is never empty raises none, and stays with
+    /// the CPU that polls it. So this sends slowly, and waits until everything is processed. If some have not moved, it sends
+    /// still more slowly. Returns a doubt if some do not move at all.
+    fn settle(&mut self, load: &Pktgen, state: &str, cx: &TrialContext) -> Result<Option<String>> {
         if self.state == state {
-            return Ok(());
+            return Ok(None);
         }
-        let thin = recipe::settle(load);
-        let patience = PATIENCE + thin.time;
-        self.sent(thin, patience)?;
+        let mut left = 0;
+        for per_s in SETTLING_PER_S {
+            let thin = recipe::settle(load, per_s);
+            let patience = PATIENCE + thin.time;
+            self.sent(thin, patience)?;
+            self.drain(cx)?;
+            left = self.not_moved(cx)?;
+            if left == 0 {
+                break;
+            }
+        }
         self.state = state.to_string();
+        Ok((left > 0).then(|| match left {
+            1 => "an interrupt had not moved to the CPU of its mask when the load began".into(),
+            n => format!("{n} interrupts had not moved to the CPUs of their masks when the load began"),
+        }))
+    }
+
+    /// Waits until the ports receive almost nothing any more, for 5 s at most: the queues of an overloaded CPU are still full.
+    fn drain(&self, cx: &TrialContext) -> Result<()> {
+        let received = || -> Option<u64> {
+            let one = |dev: &String| -> Option<u64> {
+                cx.host.read_text(&format!("/sys/class/net/{dev}/statistics/rx_packets")).ok()?.trim().parse().ok()
+            };
+            self.spec.into.iter().map(one).sum()
+        };
+        let mut last = received();
+        for _ in 0..20 {
+            cx.wait(Duration::from_millis(250))?;
+            let now = received();
+            match (last, now) {
+                (Some(last), Some(now)) if now.saturating_sub(last) >= 20 => {}
+                _ => break,
+            }
+            last = now;
+        }
         Ok(())
+    }
+
+    /// Interrupts of queues under load that are on another CPU than their mask has.
+    fn not_moved(&self, cx: &TrialContext) -> Result<usize> {
+        let now = ringwise_discover::snapshot(&cx.host, &ringwise_discover::Options::layout(&cx.devs))?;
+        let is_used = |n: &Nic, v: &Vector| match n.name() == self.spec.out {
+            true => !v.tx().is_empty(),
+            false => !v.rx().is_empty(),
+        };
+        let elsewhere = |v: &Vector| match (v.asked.known(), v.effective.known()) {
+            (Some(asked), Some(at)) => !at.is_subset(asked),
+            _ => false,
+        };
+        let all = now.nics.iter().flat_map(|n| n.vectors.iter().map(move |v| (n, v)));
+        Ok(all.filter(|(n, v)| is_used(n, v) && elsewhere(v)).count())
     }
 
     /// Sends at this rate and returns the result.
     fn once(&mut self, p: &Point, per_s: Option<f64>, state: &str, cx: &TrialContext) -> Result<Measurement> {
         self.routes(p)?;
         let load = self.load(p, per_s, cx);
-        self.settle(&load, state)?;
+        let mut doubts: Vec<String> = self.settle(&load, state, cx)?.into_iter().collect();
         let frame = load.ports.first().map_or(0, |p| p.frame_bytes);
         let (warmup, time, counted) = (load.warmup, load.time, load.count.clone());
         let mut meter = cx.meter()?;
@@ -198,7 +250,6 @@ impl Forward {
         };
         let mut l = window.load(&loads, frame, seconds);
         l.lost_percent = whole.lost_percent();
-        let mut doubts = Vec::new();
         if let Some(o) = per_s.filter(|o| l.sent_per_s < 0.98 * o) {
             doubts.push(format!("the generator sent {:.0} of {o:.0} packets/s", l.sent_per_s));
         }
