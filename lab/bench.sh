@@ -55,20 +55,10 @@ verdict() {
 
 # ------------------------------------------------------------------ the router
 
-# The router has CPUs 0-5. CPU 7 is for the generator alone, CPU 6 for the sink and for programs that measure: on the CPU of the
-# generator the sink loses packets that were forwarded.
-GENERATOR_CPU=7
-SINK_CPU=6
-# Each packet is compared with this many rules, twice, so that the guest's CPUs are the bottleneck and not QEMU's device model.
-# Measured on two cores of a machine, 60 bytes, 6 CPUs, packets/s forwarded of 2 x 8,000 offered: without rules 16,000
-# by CPU 0 alone; 1,000 rules: CPU 0 10,300, six CPUs all 16,000; 2,000 rules: 6,000 and 12,900. With more than 10,000 a second
-# and port, the generator waits in a loop and occupies one of the machine's cores.
-# On a busy machine the tuned router takes the cores that the generator needs: less is offered, and each packet costs more
-# (2,000 rules, 2 x 5,000 offered: CPU 0 4,700, six CPUs 9,600 and more).
-RULES=2000
-QUEUES=6
-# shellcheck disable=SC2034 # used by the sections
-OFFERED=9000
+# Queues of each port, and the CPUs of the generator and of the sink.
+QUEUES=8
+GENERATOR_CPU=12
+SINK_CPU=14
 
 # far_up DEV...: moves the devices to the namespace
 far_up() {
@@ -104,7 +94,7 @@ fresh() {
 	done
 }
 
-# router_up: QUEUES queues per port, one route, a gateway with a fixed address, and the rules.
+# router_up: QUEUES queues per port, one route, and a gateway with a fixed address.
 router_up() {
 	[ -e /run/netns/far ] && return
 	modprobe pktgen
@@ -124,13 +114,4 @@ router_up() {
 	ip route add 198.18.0.0/24 via 192.0.4.2
 	# The sink counts packets before it discards them.
 	ip -n far route add blackhole default
-	seq 1 $RULES | awk '{ printf "rule add from 172.16.%d.%d to 172.31.1.1 lookup 100 pref %d\n", $1 / 250, $1 % 250 + 1, 1000 + $1 }' >/tmp/rules
-	ip -batch /tmp/rules
 }
-
-# Arguments of every forwarding test.
-# shellcheck disable=SC2034 # used by the sections
-FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
-# The layout that ringwise plans for the router's CPUs.
-# shellcheck disable=SC2034 # used by the sections
-TUNED="tuned=--goal forward --exclude-cpus 6-7"

@@ -1,13 +1,8 @@
-# Sourced after lib.sh, bench.sh, cost-model.sh and irqbalance.sh by the rows of the matrix (bench/6*.sh): ringwise against what people
-# use instead, each on a router whose packets cost time on the CPU that handles them. The cost, the flows and the offered rates are
+# Sourced after lib.sh, bench.sh, cost-model.sh and irqbalance.sh by the sections with a router, and by the rows of the matrix
+# (bench/6*.sh): ringwise against what people use instead. Packets cost time on the CPU that handles them. The cost, the flows and the offered rates are
 # here and in the rows; they do not change once a row was measured.
 
-# shellcheck disable=SC2034 # used by bench.sh and by the rows
-GENERATOR_CPU=12
-# shellcheck disable=SC2034
-SINK_CPU=14
-RULES=0
-QUEUES=8
+# shellcheck disable=SC2034 # used by the sections
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
 # One thread of each of the router's cores.
 ROUTER_CORES=0,2,4,6,8,10
@@ -126,8 +121,6 @@ short_rings() {
 # and WHAT restrict it to some of the others, and to one of the two.
 row() {
 	_row=$1
-	short_rings
-	calibrated
 	for _other in ${ONLY:-cpu0 kernel loop irqbalance tuned}; do
 		"against_$_other"
 		for _what in ${WHAT:-overload lossless}; do

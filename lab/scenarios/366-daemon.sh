@@ -228,7 +228,8 @@ ip link set eth1 up
 links $devs
 back "after a visit to another network namespace" /tmp/balanced 40
 
-# Virtual functions appear and go; nothing was requested for them.
+# Virtual functions appear and go; nothing was requested for them. Transactions of the service are at least 10 s apart.
+sleep 11
 n=$(journals)
 if echo 2 >/sys/bus/pci/devices/$pci/sriov_numvfs 2>/tmp/err; then
 	sleep 15

@@ -17,6 +17,23 @@ struct Options {
     only: Option<String>,
     kernel: Option<String>,
     program: Option<PathBuf>,
+    /// Of a row of the matrix: only these alternatives.
+    against: Option<String>,
+    /// Of a row of the matrix: `overload` or `lossless`.
+    load: Option<String>,
+}
+
+/// Shell variables for the section. Their values are quoted, so they may only be words.
+fn variables(o: &Options) -> Result<String> {
+    let mut out = format!("QUICK={}\n", if o.quick { "1" } else { "" });
+    for (option, name, value) in [("--against", "ONLY", &o.against), ("--load", "WHAT", &o.load)] {
+        let words = value.as_deref().unwrap_or_default();
+        if !words.bytes().all(|b| b.is_ascii_alphanumeric() || b == b',') {
+            bail!("lab bench: {option} needs words with commas between them, found {words:?}");
+        }
+        out += &format!("{name}='{}'\n", words.replace(',', " "));
+    }
+    Ok(out)
 }
 
 fn options(args: &[String]) -> Result<Options> {
@@ -30,15 +47,17 @@ fn options(args: &[String]) -> Result<Options> {
             "--only" => o.only = Some(value()?.clone()),
             "--kernel" => o.kernel = Some(value()?.clone()),
             "--program" => o.program = Some(value()?.into()),
+            "--against" => o.against = Some(value()?.clone()),
+            "--load" => o.load = Some(value()?.clone()),
             other => bail!("lab bench: unknown option {other:?}"),
         }
     }
     Ok(o)
 }
 
-/// Where the last run of each section left its result files.
+/// The result files of the last run of each section. They are in the repository, so that anyone can redo the page and the figures.
 pub(crate) fn results() -> PathBuf {
-    paths::target().join("lab/bench")
+    paths::lab().join("bench/results")
 }
 
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
@@ -50,7 +69,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let dir = paths::lab().join("bench");
     let mut hosts = host::in_dir(&dir)?;
     for h in &mut hosts {
-        h.variables = format!("QUICK={}\n", if o.quick { "1" } else { "" });
+        h.variables = variables(&o)?;
     }
     let mut sections = scenario::in_dir(&dir)?;
     if let Some(only) = &o.only {
@@ -80,12 +99,24 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     lab::report(outcome)
 }
 
-/// Writes the page from all result files that exist.
+/// Writes the page and its figures from all result files that exist.
 fn write_page() -> Result<()> {
     let page = paths::root().join("docs/reproduction.md");
     fs::write(&page, reproduction::page(&results())?).with_context(|| page.display().to_string())?;
-    println!("lab bench: docs/reproduction.md is written");
+    let dir = figures();
+    if dir.exists() {
+        fs::remove_dir_all(&dir).with_context(|| dir.display().to_string())?;
+    }
+    fs::create_dir_all(&dir)?;
+    for (name, svg) in reproduction::figures(&results())? {
+        fs::write(dir.join(name), svg)?;
+    }
+    println!("lab bench: docs/reproduction.md and docs/figures are written");
     Ok(())
+}
+
+fn figures() -> PathBuf {
+    paths::root().join("docs/figures")
 }
 
 #[cfg(test)]
@@ -104,9 +135,24 @@ mod tests {
     }
 
     #[test]
+    fn the_page_is_made_from_the_results_in_the_repository() {
+        let page = fs::read_to_string(paths::root().join("docs/reproduction.md")).unwrap();
+        let made = reproduction::page(&results()).unwrap();
+        assert!(page == made, "docs/reproduction.md differs from the results: run cargo xtask lab bench --page");
+        let made = reproduction::figures(&results()).unwrap();
+        assert_eq!(made.len(), fs::read_dir(figures()).unwrap().count());
+        for (name, svg) in made {
+            assert!(fs::read_to_string(figures().join(&name)).is_ok_and(|f| f == svg), "docs/figures/{name} differs");
+        }
+    }
+
+    #[test]
     fn options_are_read() {
         let o = options(&["--quick", "--only", "greenhost"].map(String::from)).unwrap();
         assert!(o.quick && o.only.as_deref() == Some("greenhost"));
+        let o = options(&["--against", "irqbalance,tuned", "--load", "overload"].map(String::from)).unwrap();
+        assert_eq!(variables(&o).unwrap(), "QUICK=\nONLY='irqbalance tuned'\nWHAT='overload'\n");
+        assert!(variables(&Options { load: Some("x'; reboot".into()), ..Options::default() }).is_err());
         assert!(options(&["--only".into()]).is_err());
         assert!(options(&["--all".into()]).is_err());
     }

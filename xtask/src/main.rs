@@ -75,6 +75,8 @@ usage: cargo xtask TASK
   lab shell [--host H] [--kernel K]   an interactive guest
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a separate lane)
+      --against LIST    of a row of the matrix, only these: cpu0,kernel,loop,irqbalance,tuned
+      --load WHAT       of a row of the matrix: only overload, or only lossless
       --page            only rewrite the page from the existing results
   fleet [--program FILE] [--keep]
                         plays of the Ansible collection over ssh, against five guests (docs/ansible.md)

@@ -3,14 +3,18 @@
 
 use anyhow::{Context, Result, anyhow};
 use ringwise_bench::compare::primary;
+use ringwise_bench::figure::{self, Figure};
 use ringwise_bench::file::{self, Results};
 use ringwise_bench::forward::{GREENHOST_SIZES, frame_of_payload, line_rate_per_s};
 use ringwise_bench::result::{Metric, Verdict};
+use ringwise_bench::summary::{points, varying};
 use ringwise_bench::table::{self, Table};
 use ringwise_bench::words;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+
+use crate::paths;
 
 /// The whole page. `dir`: where the sections' result files are.
 pub(crate) fn page(dir: &Path) -> Result<String> {
@@ -26,39 +30,29 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
     out += GREENHOST;
     wire(&mut out);
     out += "\n**Ours.** All interrupts of six queues a port on CPU 0 (`before`) against the layout of\n\
-            `ringwise plan --goal forward` (`tuned`):\n\n";
+            `ringwise plan --goal forward` for six cores (`tuned`), and for five, with CPU 0 kept free (`reserved`):\n\n";
     let cpu0 = file("greenhost")?;
     shown(&mut out, "greenhost", cpu0.as_ref());
-    judged(
-        &mut out,
-        cpu0.as_ref(),
-        "tuned",
-        Metric::Rate,
-        "spreading the load over all CPUs forwards more than CPU 0 alone",
-    );
+    for (state, six) in [("tuned", "all six CPUs"), ("reserved", "the five CPUs other than CPU 0")] {
+        let claim = format!("spreading the load over {six} forwards more than CPU 0 alone");
+        judged(&mut out, cpu0.as_ref(), state, Metric::Rate, &claim);
+    }
     judged(&mut out, cpu0.as_ref(), "tuned", Metric::Loss, "spreading the load loses less");
-    out += "\nBy size, here that of the UDP payload (too few pairs for a verdict):\n\n";
-    shown(&mut out, "greenhost-sizes", file("greenhost-sizes")?.as_ref());
-    out += "\nAgainst what the kernel of today does by itself (`before`), as their Fedora 18 already did; whatever came out:\n\n";
-    let kernel = file("greenhost-kernel")?;
-    shown(&mut out, "greenhost-kernel", kernel.as_ref());
-    judged(
-        &mut out,
-        kernel.as_ref(),
-        "tuned",
-        Metric::Rate,
-        "the planned layout forwards more than the kernel's default",
-    );
-    out += "\nAgainst the layout that irqbalance left after twelve seconds under this load (`before`); it was stopped then, because no\nstate holds while it runs. Whatever came out:\n\n";
-    let balanced = file("greenhost-irqbalance")?;
-    shown(&mut out, "greenhost-irqbalance", balanced.as_ref());
-    judged(&mut out, balanced.as_ref(), "tuned", Metric::Rate, "the planned layout forwards more than irqbalance's");
+    out +=
+        "\nLoss against the offered rate. By the model one CPU forwards 500 packets a second, six forward 3,000:\n\n";
+    let onset = file("greenhost-loss")?;
+    shown(&mut out, "greenhost-loss", onset.as_ref());
+    judged(&mut out, onset.as_ref(), "tuned", Metric::Loss, "spreading the load loses less");
+    out += "\nBy frame size, at overload:\n\n";
+    let sizes = file("greenhost-sizes")?;
+    shown(&mut out, "greenhost-sizes", sizes.as_ref());
+    judged(&mut out, sizes.as_ref(), "tuned", Metric::Rate, "spreading the load forwards more than CPU 0 alone");
     out += GREENHOST_WHY;
 
     out += REDHAT;
     let queues = file("queues")?;
     shown(&mut out, "queues", queues.as_ref());
-    for n in ["2", "6"] {
+    for n in ["2", "3", "4", "5", "6"] {
         judged(
             &mut out,
             queues.as_ref(),
@@ -150,7 +144,14 @@ fn wire(out: &mut String) {
 /// that the workload is made for.
 fn shown(out: &mut String, name: &str, file: Option<&Results>) {
     let Some(r) = file else {
-        let _ = writeln!(out, "*Not measured: `cargo xtask lab bench` left no `{name}.jsonl`.*");
+        match fs::read_to_string(paths::lab().join("bench/earlier").join(format!("{name}.md"))) {
+            Ok(text) => {
+                let _ = write!(out, "*Of an earlier session, whose results are not in the repository.*\n\n{text}");
+            }
+            Err(_) => {
+                let _ = writeln!(out, "*Not measured: `cargo xtask lab bench` left no `{name}.jsonl`.*");
+            }
+        }
         return;
     };
     let fact = |key: &str| r.session.environment.facts.get(key).map_or("unknown", String::as_str);
@@ -178,6 +179,34 @@ fn shown(out: &mut String, name: &str, file: Option<&Results>) {
     if let Some(t) = table::comparisons(&fewer) {
         markdown(out, &t);
     }
+    for f in chosen(r) {
+        let _ = writeln!(out, "\n![{}](figures/{})\n\n{}", f.title, file_of(name, &f), f.caption);
+    }
+}
+
+/// Curves, and the changes of the first value: `ringwise bench report` draws the others, too.
+fn chosen(r: &Results) -> Vec<Figure> {
+    let is_shown = |f: &Figure| f.name == "changes-1" || !["changes-", "queues-"].iter().any(|x| f.name.starts_with(x));
+    figure::figures(r).into_iter().filter(is_shown).collect()
+}
+
+fn file_of(results: &str, f: &Figure) -> String {
+    format!("{results}-{}.svg", f.name)
+}
+
+/// The figures of the page: name of the file below `docs/figures`, and its content.
+pub(crate) fn figures(dir: &Path) -> Result<Vec<(String, String)>> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let path = entry?.path();
+        let Some(name) = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".jsonl")) else {
+            continue;
+        };
+        let r = file::read(name, &fs::read_to_string(&path)?).map_err(|e| anyhow!(e))?;
+        out.extend(chosen(&r).into_iter().map(|f| (file_of(name, &f), f.svg)));
+    }
+    out.sort();
+    Ok(out)
 }
 
 fn markdown(out: &mut String, t: &Table) {
@@ -193,9 +222,13 @@ fn markdown(out: &mut String, t: &Table) {
 
 /// Whether the comparison agrees with the claim of an article, as text.
 fn judged(out: &mut String, file: Option<&Results>, with: &str, metric: Metric, claim: &str) {
-    let found = file.into_iter().flat_map(|r| &r.comparisons).filter(|c| c.with == with && c.metric == metric);
+    let found: Vec<_> =
+        file.into_iter().flat_map(|r| &r.comparisons).filter(|c| c.with == with && c.metric == metric).collect();
+    let varies = file.map(|r| varying(&points(r))).unwrap_or_default();
     for c in found {
         let change = words::change(c);
+        let point = words::point(&c.point, &varies);
+        let claim = if point.is_empty() { claim } else { &format!("{claim} with {point}") };
         let verdict = match c.verdict {
             Verdict::Better => format!("**Agrees**: {claim} ({change})."),
             Verdict::Worse => format!("**Does not agree** that {claim}: here it is worse ({change})."),
@@ -307,6 +340,9 @@ mod tests {
     fn what_was_not_measured_is_said_and_nothing_is_claimed() {
         let text = page(Path::new("/nonexistent")).unwrap();
         assert!(text.contains("left no `greenhost.jsonl`"));
+        // What an earlier session found is marked as that.
+        let (text, earlier) = text.split_once("*Of an earlier session").unwrap();
+        assert!(earlier.contains("`table`"));
         for claim in ["**Agrees**", "**Does not agree**", "**Not seen here**", "**Not decided**"] {
             assert!(!text.contains(claim), "{claim}");
         }

@@ -1,0 +1,24 @@
+# The matrix, row "udp": the router of row "uniform", and UDP between two addresses on 512 source ports. igb hashes UDP by addresses
+# alone as it is delivered, so all packets of a port have one queue.
+# hosts: router12
+# kernels: all
+# timeout: 7200
+# needs: irqbalance
+# needs: cost
+. /h/lib.sh
+. /h/bench.sh
+. /h/cost-model.sh
+. /h/irqbalance.sh
+. /h/matrix.sh
+
+router_up
+cost_load eth0 eth1
+cost_on $COST_NS 100 150
+# The calibration needs flows that spread.
+# shellcheck disable=SC2034 # used by calibrated
+LOAD="$FORWARD --size 20"
+short_rings
+calibrated
+# shellcheck disable=SC2034 # used by row
+LOAD="$FORWARD --size 20 --sources 10.0.0.1/32 --destinations 198.18.0.1/32 --flows 512"
+row udp
