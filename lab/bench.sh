@@ -94,9 +94,9 @@ fresh() {
 	done
 }
 
-# router_up: QUEUES queues per port, one route, and a gateway with a fixed address.
+# router_up: QUEUES queues per port, one route, and a gateway with a fixed address. A section of the same guest before may have set
+# this up; what it set on the host is as at boot again.
 router_up() {
-	[ -e /run/netns/far ] && return
 	modprobe pktgen
 	far_up far0 far1 far2
 	# After the devices are up, because a driver may request its vectors again when it comes up.
@@ -105,13 +105,13 @@ router_up() {
 	for _i in 0 1 2; do
 		ethtool -L eth$_i combined $QUEUES
 		echo 0 >/proc/sys/net/ipv4/conf/eth$_i/rp_filter
-		ip address add 192.0.$((2 + _i)).1/24 dev eth$_i
+		ip address replace 192.0.$((2 + _i)).1/24 dev eth$_i
 		wait_link eth$_i
 	done
 	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 	echo 1 >/proc/sys/net/ipv4/ip_forward
 	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
-	ip route add 198.18.0.0/24 via 192.0.4.2
+	ip route replace 198.18.0.0/24 via 192.0.4.2
 	# The sink counts packets before it discards them.
-	ip -n far route add blackhole default
+	ip -n far route replace blackhole default
 }

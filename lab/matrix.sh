@@ -1,6 +1,6 @@
 # Sourced after lib.sh, bench.sh, cost-model.sh and irqbalance.sh by the sections with a router, and by the rows of the matrix
-# (bench/6*.sh): ringwise against what people use instead. Packets cost time on the CPU that handles them. The cost, the flows and the offered rates are
-# here and in the rows; they do not change once a row was measured.
+# (bench/6*.sh): ringwise against what people use instead. Packets cost time on the CPU that handles them. The cost, the flows and the
+# offered rates are here and in the sections; they do not change once a row was measured.
 
 # shellcheck disable=SC2034 # used by the sections
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
@@ -115,6 +115,17 @@ short_rings() {
 	for _dev in eth0 eth1 eth2; do
 		wait_link $_dev
 	done
+}
+
+# router_with_cost: the router with short rings under the cost model, calibrated with flows that spread. LOAD has the arguments of that
+# workload.
+router_with_cost() {
+	router_up
+	cost_load eth0 eth1
+	cost_on $COST_NS 100 150
+	LOAD="$FORWARD --size 20"
+	short_rings
+	calibrated
 }
 
 # row NAME: overload, and the highest rate without loss, against each of the others. LOAD has the arguments of the workload; ONLY

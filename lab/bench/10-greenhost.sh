@@ -10,15 +10,9 @@
 . /h/irqbalance.sh
 . /h/matrix.sh
 
-# shellcheck disable=SC2034 # used by router_up
+# shellcheck disable=SC2034 # used by router_with_cost
 QUEUES=6
-router_up
-cost_load eth0 eth1
-cost_on $COST_NS 100 150
-# shellcheck disable=SC2034 # used by calibrated
-LOAD="$FORWARD --size 20"
-short_rings
-calibrated
+router_with_cost
 
 # `tuned` has the article's six CPUs, `reserved` leaves CPU 0 to everything else.
 TUNED="tuned=--goal forward --cpus $ROUTER_CORES"

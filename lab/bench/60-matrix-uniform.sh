@@ -10,11 +10,5 @@
 . /h/irqbalance.sh
 . /h/matrix.sh
 
-router_up
-cost_load eth0 eth1
-cost_on $COST_NS 100 150
-# shellcheck disable=SC2034 # used by calibrated and row
-LOAD="$FORWARD --size 20"
-short_rings
-calibrated
+router_with_cost
 row uniform

@@ -11,14 +11,7 @@
 . /h/irqbalance.sh
 . /h/matrix.sh
 
-router_up
-cost_load eth0 eth1
-cost_on $COST_NS 100 150
-# The calibration needs flows that spread.
-# shellcheck disable=SC2034 # used by calibrated
-LOAD="$FORWARD --size 20"
-short_rings
-calibrated
+router_with_cost
 # shellcheck disable=SC2034 # used by row
 LOAD="$FORWARD --size 20 --sources 10.0.0.1/32 --destinations 198.18.0.1/32 --flows 512"
 row udp

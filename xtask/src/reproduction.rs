@@ -33,8 +33,8 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
             `ringwise plan --goal forward` for six cores (`tuned`), and for five, with CPU 0 kept free (`reserved`):\n\n";
     let cpu0 = file("greenhost")?;
     shown(&mut out, "greenhost", cpu0.as_ref());
-    for (state, six) in [("tuned", "all six CPUs"), ("reserved", "the five CPUs other than CPU 0")] {
-        let claim = format!("spreading the load over {six} forwards more than CPU 0 alone");
+    for (state, cpus) in [("tuned", "all six CPUs"), ("reserved", "the five CPUs other than CPU 0")] {
+        let claim = format!("spreading the load over {cpus} forwards more than CPU 0 alone");
         judged(&mut out, cpu0.as_ref(), state, Metric::Rate, &claim);
     }
     judged(&mut out, cpu0.as_ref(), "tuned", Metric::Loss, "spreading the load loses less");

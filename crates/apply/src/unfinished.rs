@@ -29,8 +29,8 @@ pub(crate) fn refuse_unfinished(store: &Store, now: &Snapshot) -> Result<(), Err
     Ok(())
 }
 
-/// The transaction has its end, and this version reads its journal. It stays over whatever else is written to the journal,
-/// except that a guard takes over late; the file has another size then.
+/// The transaction has its end, and this version reads its journal. A later record changes that only if a guard takes over late;
+/// the file then has another size.
 fn is_over(j: &Read) -> bool {
     !j.unfinished() && j.on_trial().is_none() && j.newer.is_none()
 }

@@ -120,7 +120,8 @@ fn the_same_table_has_the_same_modelled_traffic() {
         let (_, out, err) = ringwise(&file, &args);
         let plan: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {err}"));
         let all = plan["expected"].as_array().unwrap().clone();
-        all.into_iter().find(|e| e["text"].as_str().unwrap().contains("as much traffic")).unwrap()["after"].clone()
+        let is_of_traffic = |e: &&Value| e["unit"] == ringwise_plan::MODELLED_LOAD;
+        all.iter().find(is_of_traffic).unwrap()["after"].clone()
     };
     // Eight queues of which two share a CPU, weighted, and seven with a CPU each: 18 or 19 of 128 entries for each CPU.
     assert_eq!(expected("8"), expected("7"));

@@ -9,6 +9,7 @@ use ringwise_bench::forward::{self as recipe, Addresses, PacketSource, flow, fra
 use ringwise_bench::rate::RateSearch;
 use ringwise_bench::result::{Limit, LoadResult, Point, Port, Rate, Trial};
 use ringwise_bench::side::{DevCount, Pktgen, Reply, Request, Side};
+use ringwise_knob::{Match, irq};
 use ringwise_model::{CpuSet, Nic, Snapshot, Vector};
 use ringwise_sys::routes::Routes;
 use ringwise_sys::{Host, hold};
@@ -206,12 +207,9 @@ impl Forward {
             true => !v.tx().is_empty(),
             false => !v.rx().is_empty(),
         };
-        let elsewhere = |v: &Vector| match (v.asked.known(), v.effective.known()) {
-            (Some(asked), Some(at)) => !at.is_subset(asked),
-            _ => false,
-        };
-        let all = now.nics.iter().flat_map(|n| n.vectors.iter().map(move |v| (n, v)));
-        Ok(all.filter(|(n, v)| is_used(n, v) && elsewhere(v)).count())
+        let is_elsewhere = |v: &Vector| v.asked.known().is_some_and(|m| irq::compare_vector(v, m) == Match::Pending);
+        let all = now.nics.iter().flat_map(|n| n.queue_vectors().map(move |v| (n, v)));
+        Ok(all.filter(|(n, v)| is_used(n, v) && is_elsewhere(v)).count())
     }
 
     /// Sends at this rate and returns the result.

@@ -10,6 +10,9 @@ use crate::entries::Entry;
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
 
+/// The unit of the effect on the traffic that the host carries.
+pub const MODELLED_LOAD: &str = "load of the busiest CPU as a multiple of one interface's load (modelled)";
+
 /// Whether the CPU is on a remote node. `None` if the node of the device or of the CPU is unknown. A CPU on another node
 /// counts as remote even if the plan treats that node as near, so that the user sees all interrupts that cross nodes.
 fn far(m: &Machine, d: &Dev, cpu: usize) -> Option<bool> {
@@ -395,15 +398,14 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
             tell(e, Some(APART.into()));
         }
         if let Some((was, is)) = modelled_load(m, devs) {
-            let unit = "load of the busiest CPU as a multiple of one interface's load (modelled)";
-            push(&mut out, None, Some(was), Some(is), unit, |_, _| {
+            push(&mut out, None, Some(was), Some(is), MODELLED_LOAD, |_, _| {
                 format!(
                     "{:.1} times as much traffic before a CPU is full (modelled: even flows, the same load on each interface)",
                     was / is
                 )
             });
             if let Some(e) = out.last_mut().filter(|_| is > was) {
-                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, unit)));
+                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, MODELLED_LOAD)));
             }
         }
     }

@@ -61,7 +61,7 @@ pub use doc::{
     ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
     Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
 };
-pub use effect::{Score, score};
+pub use effect::{MODELLED_LOAD, Score, score};
 pub use goal::{in_full, ports_alike};
 pub use goal_knobs::{GoalSettings, goal_settings};
 pub use groups::implied;
