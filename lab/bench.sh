@@ -83,15 +83,40 @@ far_vectors() {
 }
 
 # fresh: gives the interrupts back to the kernel's own placement. Allowing a vector every CPU is not enough, because it stays on its
-# CPU as long as this is allowed.
+# CPU as long as this is allowed. A NIC with one queue has no channels.
 fresh() {
 	for _i in 0 1 2; do
-		ethtool -L eth$_i combined $((QUEUES - 1))
-		ethtool -L eth$_i combined $QUEUES
+		if [ "$QUEUES" = 1 ]; then
+			ip link set eth$_i down
+			ip link set eth$_i up
+		else
+			ethtool -L eth$_i combined $((QUEUES - 1))
+			ethtool -L eth$_i combined $QUEUES
+		fi
 	done
 	for _i in 0 1 2; do
 		wait_link eth$_i
 	done
+	[ "$QUEUES" != 1 ] || routed
+}
+
+# one_queue: exchanges the two ends of each wire: the router gets the NICs with one queue
+one_queue() {
+	QUEUES=1
+	for _i in 0 1 2; do
+		ip link set eth$_i down
+		ip link set far$_i down
+		ip link set eth$_i name many$_i
+		ip link set far$_i name eth$_i
+		ip link set many$_i name far$_i
+		ip link set eth$_i up
+	done
+}
+
+# routed: the route to the sink, which an interface that goes down loses
+routed() {
+	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
+	ip route replace 198.18.0.0/24 via 192.0.4.2
 }
 
 # router_up: QUEUES queues per port, one route, and a gateway with a fixed address. A section of the same guest before may have set
@@ -103,15 +128,14 @@ router_up() {
 	far_vectors $GENERATOR_CPU far0 far1
 	far_vectors $SINK_CPU far2
 	for _i in 0 1 2; do
-		ethtool -L eth$_i combined $QUEUES
+		[ "$QUEUES" = 1 ] || ethtool -L eth$_i combined $QUEUES
 		echo 0 >/proc/sys/net/ipv4/conf/eth$_i/rp_filter
 		ip address replace 192.0.$((2 + _i)).1/24 dev eth$_i
 		wait_link eth$_i
 	done
 	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 	echo 1 >/proc/sys/net/ipv4/ip_forward
-	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
-	ip route replace 198.18.0.0/24 via 192.0.4.2
+	routed
 	# The sink counts packets before it discards them.
 	ip -n far route replace blackhole default
 }

@@ -6,6 +6,8 @@
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
 # One thread of each of the router's cores.
 ROUTER_CORES=0,2,4,6,8,10
+# For the calibration. A NIC with one queue reaches six cores by RPS.
+SIX_QUEUES="--queues 6 --allow-disruption"
 
 # A packet costs 2 ms on a CPU: 500 packets a second. Two threads of a core that are busy at the same time take 1.5 times as long each:
 # a core carries 667 a second, all six 4,000. The CPU is halted for this time, so that 12 busy CPUs of the guest need less than one of
@@ -88,7 +90,7 @@ calibrated() {
 rate_once() {
 	rm -f /tmp/load.jsonl
 	ringwise bench forward "$@" --rate $OVERLOAD --pairs 1 --calibrate 0 --trial 4s --warm 1s --yes --capture none --results /tmp/load.jsonl \
-		--state "six=--goal balanced --queues 6 --allow-disruption --cpus $ROUTER_CORES" >/tmp/load 2>&1 ||
+		--state "six=--goal balanced $SIX_QUEUES --cpus $ROUTER_CORES" >/tmp/load 2>&1 ||
 		not_ok "the calibration" "$(tail -n 3 /tmp/load)"
 }
 # rate_of STATE: packets a second of the only trial of that state in the file of the last load
@@ -128,8 +130,8 @@ router_with_cost() {
 	calibrated
 }
 
-# row NAME: overload, and the highest rate without loss, against each of the others. LOAD has the arguments of the workload; ONLY
-# and WHAT restrict it to some of the others, and to one of the two.
+# row NAME: overload, and the highest rate without loss, against each of the others. LOAD has the arguments of the workload, STATE
+# another state of ringwise; ONLY and WHAT restrict it to some of the others, and to one of the two.
 row() {
 	_row=$1
 	for _other in ${ONLY:-cpu0 kernel loop irqbalance tuned}; do
@@ -140,7 +142,7 @@ row() {
 			lossless) _how="--calibrate 0 --rate $OVERLOAD --find-rate" _trial=5s ;;
 			esac
 			eval "measured matrix-$_row-$_other-$_what forward $LOAD $_how --pairs $(pick 10 2) --trial $_trial --warm 1s \
-				--state 'balanced=--goal balanced --exclude-cpus 12-15' --state 'forward=--goal forward --exclude-cpus 12-15'"
+				--state 'balanced=--goal balanced --exclude-cpus 12-15' --state 'forward=--goal forward --exclude-cpus 12-15' $STATE"
 		done
 	done
 }

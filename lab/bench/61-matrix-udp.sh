@@ -13,5 +13,7 @@
 
 router_with_cost
 # shellcheck disable=SC2034 # used by row
-LOAD="$FORWARD --size 20 --sources 10.0.0.1/32 --destinations 198.18.0.1/32 --flows 512"
+LOAD="$FORWARD --size 20 --recipe ports"
+# shellcheck disable=SC2034 # used by row
+STATE="--state 'fields=--goal forward --exclude-cpus 12-15 --set eth0.rss.fields.udp4=sdfn --set eth1.rss.fields.udp4=sdfn'"
 row udp

@@ -1,9 +1,10 @@
 //! Forwarding: the sent packets, the capacity of a wire, and where packets were lost. The functions only compute
 //! results from counters.
 //!
-//! There are two recipes. Greenhost's: two incoming ports, one outgoing, random sources in a /8, random destinations in
+//! There are three recipes. Greenhost's: two incoming ports, one outgoing, random sources in a /8, random destinations in
 //! a /24, frames of 1000 to 20 bytes. Red Hat's (2015): sources in turn, each frame four times, a rule for each source
-//! that selects its queue, and `/dev/cpu_dma_latency` held during the test ([`ringwise_sys::hold`]).
+//! that selects its queue, and `/dev/cpu_dma_latency` held during the test ([`ringwise_sys::hold`]). And UDP between two
+//! addresses on many source ports.
 //!
 //! Sizes are those of a frame without FCS, as pktgen counts. Greenhost's own numbers are in these: 1000, 500, 250 and
 //! 100 of them at one gigabit are 122.1, 238.5, 456.2 and 1008.1 kpps, and 122.2, 238.8, 456.8 and 1010 were measured;
@@ -33,6 +34,7 @@ pub const GREENHOST_SIZES: [u32; 6] = [1000, 500, 250, 100, 50, 20];
 pub const GREENHOST_FRAMES: [u32; 5] = [1000, 500, 250, 100, FRAME_MIN_BYTES];
 /// How often each frame is sent in [`redhat`].
 const COPIES: u32 = 4;
+const FIRST_SOURCE_PORT: u16 = 1024;
 
 // ------------------------------------------------------------------ capacity of a wire
 
@@ -116,7 +118,7 @@ pub fn greenhost(
         destinations: network(at.destinations, 24),
         random_destinations: true,
         copies: 1,
-        source_ports: (1024, 1024),
+        source_ports: (FIRST_SOURCE_PORT, FIRST_SOURCE_PORT),
     });
     Pktgen { ports: ports.collect(), time, ..Pktgen::default() }
 }
@@ -142,6 +144,25 @@ pub fn redhat(
     p
 }
 
+/// UDP between two addresses for each port of the generator, on this number of source ports in turn: flows that a device which hashes
+/// UDP by addresses alone cannot tell apart.
+pub fn two_addresses(
+    from: &[PacketSource],
+    frame_bytes: u32,
+    flows: u32,
+    offered_per_s: Option<f64>,
+    time: Duration,
+    at: Addresses,
+) -> Pktgen {
+    let mut p = redhat(from, frame_bytes, 1, offered_per_s, time, at);
+    for port in &mut p.ports {
+        let more = u16::try_from(flows.max(1) - 1).unwrap_or(u16::MAX);
+        port.source_ports = (FIRST_SOURCE_PORT, FIRST_SOURCE_PORT.saturating_add(more));
+        port.copies = 1;
+    }
+    p
+}
+
 fn source(at: Addresses, i: u32) -> Ipv4Addr {
     (u32::from(at.sources) & 0xff00_0000 | (i + 1) & 0x00ff_ffff).into()
 }
@@ -156,7 +177,8 @@ pub fn redhat_rules(sources: u32, queues: u32, at: Addresses) -> Vec<String> {
 ///
 /// An interrupt moves when it is raised the next time, and a queue that is never empty raises none: with a full load at
 /// once the queues would stay on their old CPUs for the whole trial. Random sources reach every queue; 1,000 packets a
-/// second (`per_s`) and half a second are enough for each of 64 queues to raise some.
+/// second (`per_s`) and half a second are enough for each of 64 queues to raise some. A load from one address, which may
+/// reach one queue only, is sent from random addresses of its /8.
 pub fn settle(load: &Pktgen, per_s: f64) -> Pktgen {
     let mut p = load.clone();
     p.warmup = Duration::ZERO;
@@ -164,6 +186,12 @@ pub fn settle(load: &Pktgen, per_s: f64) -> Pktgen {
     for port in &mut p.ports {
         port.per_s = Some(port.per_s.map_or(per_s, |r| r.clamp(1.0, per_s)));
         port.copies = 1;
+        if let (IpAddr::V4(first), last) = port.sources
+            && last == first
+        {
+            port.sources = network(first, 8);
+            port.random_sources = true;
+        }
     }
     p
 }

@@ -78,6 +78,24 @@ fn redhat_steps_through_sources_that_its_rules_know() {
 }
 
 #[test]
+fn two_addresses_differ_in_source_ports_only() {
+    let at = Addresses::default();
+    let p = two_addresses(&ports(), 60, 512, Some(5_000.0), Duration::from_secs(2), at);
+    crate::pktgen::check(&p).unwrap();
+    let port = &p.ports[0];
+    let ip = |s: &str| s.parse::<IpAddr>().unwrap();
+    assert_eq!(port.sources, (ip("10.0.0.1"), ip("10.0.0.1")));
+    assert_eq!(port.destinations, (ip("198.18.0.1"), ip("198.18.0.1")));
+    assert_eq!((port.source_ports, port.copies), ((1024, 1535), 1));
+    // More flows than there are source ports.
+    let all = two_addresses(&ports(), 60, 100_000, None, Duration::from_secs(2), at);
+    assert_eq!(all.ports[0].source_ports, (1024, u16::MAX));
+    // One queue would get all of it, so interrupts of the others are moved with other sources.
+    let thin = settle(&p, 1_000.0);
+    assert_eq!((thin.ports[0].sources, thin.ports[0].random_sources), ((ip("10.0.0.0"), ip("10.255.255.255")), true));
+}
+
+#[test]
 fn to_settle_is_thin_and_as_wide() {
     let load = redhat(&ports(), 500, 6, Some(100_000.0), Duration::from_secs(30), Addresses::default());
     let p = settle(&load, 1_000.0);

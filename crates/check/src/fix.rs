@@ -2,7 +2,8 @@
 
 use ringwise_knob::Setting;
 use ringwise_knob::features::short_name;
-use ringwise_model::{Goal, GoalChoice, IntentFlags};
+use ringwise_knob::restarts_for_ntuple;
+use ringwise_model::{Goal, GoalChoice, IntentFlags, Nic};
 use ringwise_plan::Plan;
 
 /// Additional requests that make the plan remove a finding. Empty: the plan as it is removes it.
@@ -81,6 +82,12 @@ impl PlanArguments {
 
     pub fn feature(dev: &str, name: &str, on: bool) -> Self {
         Self::set(dev, format!("features.{name}"), on)
+    }
+
+    /// Switches `rx-ntuple-filter` on; some drivers restart the device for it.
+    pub fn ntuple(nic: &Nic) -> Self {
+        let fix = Self::feature(nic.name(), "ntuple", true);
+        if restarts_for_ntuple(nic) { fix.disruptive() } else { fix }
     }
 
     pub fn host(key: &str, value: impl ToString) -> Self {

@@ -513,8 +513,8 @@ const CONFIG_SCHEMA: Page = Page::new(
 );
 const HELP: Page = Page {
     disturbs: Some(
-        "  Only the topic of a setting reads the host: what status reads, and the files
-  or requests of that setting.",
+        "  Only a topic with a part \"On this host\" reads the host: what status reads, and
+  for a setting its files or requests.",
     ),
     ..Page::new(
         "  ringwise help rps                 a setting: meaning, how to set it, values

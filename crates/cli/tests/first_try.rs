@@ -52,6 +52,27 @@ fn a_bond_stands_for_its_members() {
     assert_eq!(again["steps"], plan["steps"]);
 }
 
+/// What is wrong with the members of a bond is wrong with the bond.
+#[test]
+fn a_bond_is_checked_with_its_members() {
+    let dir = Dir::new();
+    let file = dir.0.join("router.tar.gz");
+    capture(&router(), &file);
+    let found = |devs: &[&str]| {
+        let (_, out, err) = ringwise(&file, &[&["check", "-j", "--goal", "balanced"], devs].concat());
+        let report: Value = serde_json::from_str(&out).unwrap();
+        let ids: Vec<String> =
+            report["findings"].as_array().unwrap().iter().map(|f| format!("{} {}", f["rule"], f["dev"])).collect();
+        (ids, err)
+    };
+    let (members, _) = found(&["eth0", "eth1"]);
+    let (bond, err) = found(&["bond0"]);
+    assert!(!members.is_empty() && members.iter().all(|id| bond.contains(id)), "{members:?} {bond:?}");
+    assert!(err.contains("bond0 has no queues of its own: checked with eth0, eth1"), "{err}");
+    let (_, plan, _) = ringwise(&file, &["plan", "bond0"]);
+    assert!(!plan.contains("bond0 (not named)") && plan.contains("Considered eth0 eth1."), "{plan}");
+}
+
 #[test]
 fn the_role_proposes_a_goal() {
     let dir = Dir::new();

@@ -113,6 +113,18 @@ fn takes(kind: &ValueKind, v: &DeValue<'_>) -> bool {
     }
 }
 
+/// The name of a sysctl of the network that was written without quotes, so that TOML takes its parts for tables.
+fn sysctl_without_quotes(first: &str, v: &DeValue<'_>) -> Option<String> {
+    let mut name = first.to_string();
+    let mut v = v;
+    while let DeValue::Table(t) = v {
+        let (key, inner) = t.iter().next().filter(|_| t.len() == 1)?;
+        name = format!("{name}.{}", key.get_ref());
+        v = inner.get_ref();
+    }
+    (first == "net" && name != first).then_some(name)
+}
+
 fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Fault>) {
     let mut wrong = |found: String, right: String| {
         out.push(Fault { at: v.span(), with: Vec::new(), found, right: Some(right) });
@@ -120,6 +132,9 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
     if !takes(kind, v.get_ref()) {
         let found = format!("{name} is {}", type_name(v.get_ref()));
         let table = matches!(v.get_ref(), DeValue::Table(_) | DeValue::Array(_));
+        if let Some(name) = sysctl_without_quotes(name, v.get_ref()) {
+            return wrong(found, format!("quotes around a name with dots: \"{name}\""));
+        }
         let right = brackets(kind).filter(|_| table).map_or_else(
             || say(kind),
             |b| format!("{b}, with {}", if b.starts_with("[[") { "two brackets" } else { "one bracket" }),

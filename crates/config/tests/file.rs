@@ -218,6 +218,7 @@ fn faults_of_the_host_part() {
         ("[[interface]]\nmatch = {name=\"a\"}\n[[interface]]\nmatch = {name=\"a\"}", "two entries for name a"),
         ("[[policy]]\nname = \"x\"", "policy \"x\" sets no value"),
         ("[interface]\nmatch = {name=\"a\"}", "interface is a table"),
+        ("[host]\nsysctl.net.core.netdev_budget = 600", "quotes around a name with dots: \"net.core.netdev_budget\""),
     ];
     for (text, found) in cases {
         let f = faults(&format!("version = 1\n{text}\n"));

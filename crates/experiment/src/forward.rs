@@ -23,6 +23,8 @@ use crate::sides::{PATIENCE, Sides, unexpected};
 
 /// Number of sources that the recipe uses in turn. Most devices have room for as many rules.
 pub const SOURCES: u32 = 64;
+/// Number of source ports between two addresses: enough that flows by chance are even over the queues.
+const SOURCE_PORTS: u32 = 512;
 /// Precision of the search, relative to the interval between a rate with loss and a rate without.
 const PRECISION: f64 = 0.02;
 const MOST_TRIALS: u32 = 24;
@@ -39,6 +41,8 @@ pub enum Recipe {
     Random,
     /// Sources in turn, each frame sent four times, CPUs kept awake.
     Turn,
+    /// One source and one destination, source ports in turn.
+    Ports,
 }
 
 /// The size of the frames at this point, without FCS.
@@ -68,7 +72,7 @@ pub struct ForwardSpec {
     pub sizes: Vec<u32>,
     /// Frame bytes without FCS, if `sizes` is empty. Both empty: those of the article.
     pub frames: Vec<u32>,
-    /// Number of sources used in turn. Empty, or a recipe with random sources: the recipe's own number.
+    /// Number of sources or source ports used in turn. Empty, or a recipe with random sources: the recipe's own number.
     pub flows: Vec<u32>,
     /// Offered packets a second. Empty: as many as possible.
     pub rates: Vec<f64>,
@@ -115,7 +119,7 @@ impl Forward {
         }
         let awake = match spec.recipe {
             Recipe::Turn => Some(hold::cpu_latency(0).map_err(Error::CpuLatency)?),
-            Recipe::Random => None,
+            Recipe::Random | Recipe::Ports => None,
         };
         let out = s.nic(&spec.out);
         let ports = vec![Port {
@@ -140,6 +144,10 @@ impl Forward {
             Recipe::Turn => {
                 let sources = p.flows.unwrap_or(SOURCES);
                 recipe::redhat(from, frame, sources, per_s, time, self.spec.addresses)
+            }
+            Recipe::Ports => {
+                let flows = p.flows.unwrap_or(SOURCE_PORTS);
+                recipe::two_addresses(from, frame, flows, per_s, time, self.spec.addresses)
             }
         };
         out.warmup = cx.warmup;

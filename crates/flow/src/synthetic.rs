@@ -52,7 +52,9 @@ impl Synthetic {
     pub fn parse(text: &str) -> Result<Self, BadFlow> {
         let mut s = Self::default();
         for part in text.split(',').filter(|p| !p.is_empty()) {
-            let (key, value) = part.split_once('=').ok_or_else(|| BadFlow::new(part, "KEY=VALUE"))?;
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| BadFlow::new(part, "KEY=VALUE, e.g. count=10000 or count=10000,zipf=1.0"))?;
             let bad = |what: &str| BadFlow::new(part, what);
             match key {
                 "count" => {

@@ -47,6 +47,31 @@ pub fn restarts_for_rss(nic: &Nic) -> bool {
     nic.driver.known().is_some_and(|d| RESTART_FOR_RSS.contains(&d.as_str()))
 }
 
+/// Drivers that switch the feature `rx-ntuple-filter` without a restart of the device: their `ndo_set_features` at most
+/// deletes or programs rules (Linux 6.12; the lab's test NIC). Others reset the device (igb, igc, ixgbe, i40e, txgbe, bnxt_en) or were
+/// not examined.
+const NTUPLE_WITHOUT_RESTART: [&str; 14] = [
+    "atlantic",
+    "cxgb4",
+    "gve",
+    "hns3",
+    "ice",
+    "macb",
+    "mlx5_core",
+    "mqnic",
+    "qede",
+    "rvu_nicpf",
+    "rvu_nicvf",
+    "sfc",
+    "sfc-falcon",
+    "sfc-siena",
+];
+
+/// Whether the driver stops and starts the device, or may do so, when `rx-ntuple-filter` is switched.
+pub fn restarts_for_ntuple(nic: &Nic) -> bool {
+    !nic.driver.known().is_some_and(|d| NTUPLE_WITHOUT_RESTART.contains(&d.as_str()))
+}
+
 impl Address {
     /// Families of the same device that a write to this setting may reset or renumber. The effect differs by driver (lab:
     /// igb loses affinity and RSS, virtio_net rewrites affinity and XPS, vmxnet3 loses RSS on a ring change) and by kernel
@@ -64,7 +89,10 @@ impl Address {
     /// The same on this device. `None`: it is not there.
     pub fn interrupts_traffic_of(&self, nic: Option<&Nic>) -> bool {
         let hash = matches!(self, Self::RssTable { .. } | Self::RssHash { .. } | Self::RssFields { .. });
-        self.interrupts_traffic() || (hash && nic.is_some_and(restarts_for_rss))
+        let ntuple = matches!(self, Self::Ntuple { .. });
+        self.interrupts_traffic()
+            || hash && nic.is_some_and(restarts_for_rss)
+            || ntuple && nic.is_some_and(restarts_for_ntuple)
     }
 
     /// The same on this host.

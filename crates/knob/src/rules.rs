@@ -64,10 +64,12 @@ impl Descriptor for RulesFamily {
         Some(meaning)
     }
 
-    /// Many drivers drop all rules when the feature is switched off.
+    /// Many drivers drop all rules when the feature is switched off, and some restart the device.
     fn invalidates(&self, address: &Address) -> &'static [Family] {
         match address {
-            Address::Ntuple { .. } => &[Family::Rules],
+            Address::Ntuple { .. } => {
+                &[Family::Rules, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi]
+            }
             _ => &[],
         }
     }

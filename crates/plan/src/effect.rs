@@ -108,12 +108,13 @@ pub(crate) fn modelled_load(m: &Machine, devs: &[Dev]) -> Option<(f64, f64)> {
 }
 
 /// Load of the busiest CPU over all interfaces, relative to its capacity; each interface has a load of 1. `None` if a CPU
-/// is unknown, or if an interface has one queue, whose packets RPS may spread.
+/// is unknown, or if RPS spreads the packets of a queue now, or those of an interface with one queue.
 fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
     let mut load: BTreeMap<usize, f64> = BTreeMap::new();
     for d in devs {
         let (cpus, rx) = if then { (after(d), d.rx) } else { (before(m, d), d.rx_now) };
-        if rx < 2 {
+        let rps = || d.nic.rx_queues.iter().any(|q| q.rps_cpus.known().is_some_and(|c| !c.is_empty()));
+        if rx < 2 || !then && rps() {
             return None;
         }
         let live = || d.nic.rss.known().map(|r| &r.table).filter(|t| !t.is_empty() && (!then || d.channels.is_none()));

@@ -88,6 +88,8 @@ pub enum Obstacle {
         /// Where it is configured; the last place takes precedence.
         by: Vec<ConfiguredBy>,
     },
+    /// Flow rules need the feature `rx-ntuple-filter`, and the driver restarts the device for it, which is not permitted.
+    RulesNeedRestart,
     /// Queues exist only after a channel change that was skipped.
     AfterChannelChange {
         /// Whose queues.

@@ -134,6 +134,9 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     irqbalance::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
+    if let Some(text) = programs::half_reserved(&m, &devs, &intent) {
+        out.warnings.push(text);
+    }
     let programs = programs::plan(s, &m, &devs, &teams, &usable, &intent, &mut out.advice);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
@@ -592,6 +595,6 @@ fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Messages) {
     for ((dev, group), cpus) in by {
         let n = cores[&(dev, group)];
         let detail = format!("{}: CPUs {cpus}", plural(n as usize, "physical core"));
-        warnings.detailed(dev, detail, format!("each of these cores carries two {group} queues"));
+        warnings.detailed(dev, detail, format!("each of these cores carries several {group} queues"));
     }
 }

@@ -71,6 +71,20 @@ pub(crate) fn plan(
     out
 }
 
+/// A warning if whole cores were probably meant to be reserved: other threads of the reserved CPUs take interrupts of this plan.
+pub(crate) fn half_reserved(m: &Machine, devs: &[Dev], intent: &Intent) -> Option<String> {
+    let planned = m.set(devs.iter().flat_map(|d| d.cpu.iter().flatten()).copied());
+    let beside = m.topo.beside(&intent.reserve);
+    let taken = beside.intersection(&planned);
+    let whole = intent.reserve.union(&beside);
+    (!taken.is_empty()).then(|| {
+        format!(
+            "the reserved CPUs share cores with CPUs {taken}, which take interrupts: a program there and the interrupts slow each other \
+             down. To reserve whole cores: --reserve {whole}"
+        )
+    })
+}
+
 /// CPUs that handle queue interrupts after the plan. Interfaces outside the plan keep theirs, which count while they have a link.
 fn interrupts(s: &Snapshot, m: &Machine, devs: &[Dev]) -> CpuSet {
     let planned = m.set(devs.iter().flat_map(|d| d.cpu.iter().flatten()).copied());
@@ -197,7 +211,9 @@ fn one(
         Kind::Streams => (m.set(others.into_iter().filter(idle)), CpuSet::new()),
     };
     // A list of every CPU would limit nothing.
-    let node_cpus = Some(node_cpus).filter(|all| !nodeless && *all != m.topo.online);
+    let node_cpus = Some(node_cpus).filter(|all| !all.is_empty() && !nodeless && *all != m.topo.online);
+    let is_remote = matches!(d.near, Near::Node(home) if cpus.iter().all(|c| m.topo.node_of(c) != Some(home)));
+    let remote = if is_remote { "; all of them are on other nodes than the interface" } else { "" };
     let beside_interrupts = if node_cpus.is_some() { beside_interrupts } else { CpuSet::new() };
     Found::Proposal(Box::new(Program {
         dev: d.name().to_string(),
@@ -205,7 +221,7 @@ fn one(
         names,
         drop_in: drop_in(m, &cpus, nodeless),
         cpuset: format!("echo {cpus} > /sys/fs/cgroup/GROUP/cpuset.cpus"),
-        why: why.to_string(),
+        why: format!("{why}{remote}"),
         node_drop_in: node_cpus.as_ref().map(|all| drop_in(m, all, false)),
         node_cpus,
         beside_interrupts,

@@ -58,6 +58,12 @@ fn never(nic: &Nic) -> Option<Obstacle> {
     held_by_userspace(nic).map(|d| Obstacle::UserspaceDriver { driver: d.to_string() })
 }
 
+/// Whether the interface has no queues of its own and all interfaces below it that have queues are named.
+fn is_named_below(s: &Snapshot, nic: &Nic, named: &BTreeSet<&String>) -> bool {
+    let below = s.members_of(nic);
+    !nic.has_own_queues() && !below.is_empty() && below.iter().all(|n| named.contains(&n.dev.name))
+}
+
 /// The devices to plan, by name in natural order, and the skipped ones.
 pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<SkippedInterface>), Refusal> {
     let mut nics: Vec<&Nic> = s.nics.iter().collect();
@@ -93,6 +99,8 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
         let by_itself = || not_by_default(nic).filter(|_| intent.config.is_some());
         let why = match intent.devs.is_empty() {
             true => not_by_default(nic),
+            // A bond, bridge or VLAN is named by its interfaces.
+            false if is_named_below(s, nic, &named) => continue,
             false => Some(by_itself().unwrap_or(Obstacle::NotNamed)),
         };
         match why {

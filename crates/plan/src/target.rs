@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step};
+use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step, features, restarts_for_ntuple};
 use ringwise_model::{Fact, Nic, User};
 
 use crate::control;
@@ -124,6 +124,18 @@ impl PlanBuilder {
         self.enter(nic, learned, w, || why().into());
     }
 
+    /// Whether this is a rule that has to wait for the feature `rx-ntuple-filter`, because switching it on would restart the device
+    /// and the user does not permit that.
+    fn rules_wait(&self, nic: &Nic, setting: &Setting) -> bool {
+        matches!(setting, Setting::FlowRule { rule: Some(_), .. }) && self.ntuple_waits(nic)
+    }
+
+    /// Whether `rx-ntuple-filter` is off and stays off, because switching it would restart the device and the user does not permit that.
+    pub(crate) fn ntuple_waits(&self, nic: &Nic) -> bool {
+        let off = || nic.features.known().and_then(|f| f.get(features::NTUPLE)).is_some_and(|f| !f.on && !f.fixed);
+        self.permission.is_some() && restarts_for_ntuple(nic) && off()
+    }
+
     /// Adds one setting. Settings that were refused before, cannot be read or do not exist are recorded instead.
     pub(crate) fn enter(
         &mut self,
@@ -145,7 +157,10 @@ impl PlanBuilder {
             _ if holds => None,
             Fact::Unknown(u) => Some(Obstacle::not_readable(u)),
             Fact::Absent if !w.anew => Some(Obstacle::NotThere),
-            _ => nic.and_then(|n| reached(n, &w.setting).or_else(|| learned.why(n, &w.setting))),
+            _ => nic.and_then(|n| {
+                let waits = || self.rules_wait(n, &w.setting).then_some(Obstacle::RulesNeedRestart);
+                reached(n, &w.setting).or_else(|| learned.why(n, &w.setting)).or_else(waits)
+            }),
         };
         if let Some(why) = obstacle {
             let what = address.to_string();

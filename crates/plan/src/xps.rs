@@ -70,7 +70,7 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
             s.give(m.cores[m.core[c]].iter().copied(), q);
         }
     }
-    // An L3 domain without a queue sends through one queue of its node.
+    // An L3 domain without a queue sends through the queues of one interrupt CPU of its node.
     let mut bases: Vec<&Vec<usize>> = Vec::new();
     let mut others: Vec<&Vec<usize>> = Vec::new();
     for cpus in m.by_node.values() {
@@ -83,9 +83,14 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
         queues.sort();
         for c in cpus {
             if s.of[*c].is_none()
-                && let Some(q) = s.least(&queues)
+                && let Some(first) = s.least(&queues)
             {
-                s.give(m.l3s[m.l3[*c]].iter().copied(), q);
+                let same = s.cpu[first].map_or_else(|| vec![first], |t| on_cpu[t].clone());
+                for other in m.l3s[m.l3[*c]].iter().copied() {
+                    if let Some(q) = s.least(&same).filter(|_| s.of[other].is_none()) {
+                        s.give(m.cores[m.core[other]].iter().copied(), q);
+                    }
+                }
             }
         }
     }

@@ -232,6 +232,19 @@ fn channels_in_use_are_not_changed() {
     assert_eq!(ok(&s, &Intent::default()).considered, ["eth1"]);
 }
 
+/// With one thread of a core reserved, an interrupt on the other one slows the reserved program down.
+#[test]
+fn half_a_reserved_core_is_reported() {
+    let s = host(vec![igb("eth1", 0, 8)]);
+    let threads = s.topology.beside(&set("0")).union(&set("0")).to_string();
+    let warned = |reserve: &str| {
+        let p =
+            ok(&s, &Intent { goal: Goal::Balanced, smt: Some(Smt::All), reserve: set(reserve), ..Intent::default() });
+        p.warnings.iter().any(|w| w.contains(&format!("--reserve {threads}")))
+    };
+    assert!(warned("0") && !warned(&threads));
+}
+
 #[test]
 fn another_number_of_queues_needs_permission() {
     let s = host(vec![igb("eth1", 0, 8)]);

@@ -47,7 +47,7 @@ pub(crate) fn with_knobs(mut s: Snapshot) -> Snapshot {
 /// Two nodes of twelve cores with two threads, one card with 48 queues.
 pub(crate) fn article() -> Snapshot {
     let cpu = CpuSpec { packages: 2, numbering: Numbering::ThreadsLast, ..CpuSpec::flat(12, 2) };
-    with_knobs(spec(cpu, vec![NicSpec::new("ens1f0", "i40e", Some(0), 48, 48)]).snapshot())
+    with_knobs(spec(cpu, vec![NicSpec::new("ens1f0", "ice", Some(0), 48, 48)]).snapshot())
 }
 
 pub(crate) fn mixed() -> Intent {
@@ -105,7 +105,8 @@ fn forty_eight_queues_on_two_nodes() {
     assert!(
         p.warnings
             .iter()
-            .any(|w| w == "ens1f0 (12 physical cores: CPUs 12-23,36-47): each of these cores carries two bulk queues"),
+            .any(|w| w
+                == "ens1f0 (12 physical cores: CPUs 12-23,36-47): each of these cores carries several bulk queues"),
         "{:?}",
         p.warnings
     );
@@ -381,7 +382,7 @@ fn two_groups_never_claim_one_queue() {
             "ens1f0 group backup queue 99: there are 48 rx queues; expected queues 0-47",
             "ens1f0 group voice policy fast: there is no such policy; expected one of latency bulk cpu",
             "ens1f0 group web: two groups have this name; expected a different name for each group",
-            "ens1f0 group web cpus: CPUs 99 are not online; online CPUs are 0-47",
+            "ens1f0 group web cpus: CPU 99 is not online; online CPUs are 0-47",
         ]
     );
     let all = wish("all", "bulk", GroupQueues::Count(49));

@@ -2,7 +2,7 @@
 
 use ringwise_knob::{Address, IfRefused, Reason, Setting, rules};
 use ringwise_model::{Action, ConfiguredBy, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Unread, Wish};
-use ringwise_plan::{Plan, Refusal, plan};
+use ringwise_plan::{Obstacle, Plan, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -85,6 +85,33 @@ fn drivers_that_choose_the_location() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// ixgbe resets the device when the feature is switched (`ixgbe_set_features`); ice does not.
+#[test]
+fn rules_wait_for_a_feature_that_restarts_the_device() {
+    let asked =
+        |allow_disruption| Intent { allow_disruption, wishes: vec![laid(None, rule("443", 2))], ..Intent::default() };
+    let is_feature = |a: &Address| matches!(a, Address::Ntuple { .. });
+    let is_rule = |a: &Address| matches!(a, Address::FlowRule { .. });
+    let s = host("ixgbe", &[]);
+    let p = plan(&s, &asked(false), &[]).unwrap();
+    assert!(at(&p, is_feature).is_none() && at(&p, is_rule).is_none(), "{:?}", p.steps);
+    assert!(
+        p.left_out.iter().any(|l| l.setting == Setting::Ntuple { dev: "eth1".into(), on: true }),
+        "{:?}",
+        p.left_out
+    );
+    let refused: Vec<_> = p.refused.iter().filter(|r| r.why == Obstacle::RulesNeedRestart).collect();
+    assert!(refused.len() == 1 && refused[0].needed, "{:?}", p.refused);
+    let p = plan(&s, &asked(true), &[]).unwrap();
+    assert!(at(&p, is_feature).unwrap().1.interrupts_traffic && at(&p, is_rule).is_some());
+    let p = plan(&host("ice", &[]), &asked(false), &[]).unwrap();
+    assert!(!at(&p, is_feature).unwrap().1.interrupts_traffic && at(&p, is_rule).is_some());
+    // A goal asks for permission, too.
+    let rpc = Intent { goal: Goal::Rpc, ..Intent::default() };
+    let p = plan(&host("bnxt_en", &[]), &rpc, &[]).unwrap();
+    assert!(at(&p, is_feature).is_none() && p.left_out.iter().any(|l| matches!(l.setting, Setting::Ntuple { .. })));
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn all_mistakes_are_reported_together() {
         "eth1 RSS key: the key has 2 bytes; expected 40 bytes in hex",
         "eth1 RSS fields udp7: there is no such flow type; expected one of tcp4 udp4",
         "eth1 RSS fields udp4 sdx: 'x' is not a hash field; expected letters of mvtsdfnelr, such as sdfn",
-        "eth1 interrupt CPU: CPUs 9 of 0,9 are not online; online CPUs are 0-7",
+        "eth1 interrupt CPU: of CPUs 0,9, 9 is not online; online CPUs are 0-7",
         "eth1 XPS CPUs of queue 9: there are 8 tx queues; expected queues 0-7",
         "eth9 pause frames: there is no such interface; expected one of eth1",
         "net.ipv4.ip_forward: ringwise does not set this sysctl here; expected one of net.core.netdev_budget",

@@ -15,6 +15,9 @@ use ringwise_text::{hang, len, numbers, pad, right};
 /// Width of the heading before the first queue.
 const HEAD: usize = 6;
 
+/// More queues than this are never all listed, if some of them do not change.
+const MANY: usize = 32;
+
 /// One kind of setting on all queues of one device.
 pub struct Band<'a> {
     /// Name of the setting. If the two directions have their own vectors, it includes the direction.
@@ -301,8 +304,8 @@ impl Band<'_> {
             return self.rows(&marked, style);
         }
         let per = if style.width.is_none() { self.columns.len() } else { per };
-        // A table of several rows has only what changes: among many queues, the one that differs is hard to find.
-        let folds = self.columns.len() > per;
+        // A table of several rows, or of very many columns, has only what changes: among many queues, the one that differs is hard to find.
+        let folds = self.columns.len() > per.min(MANY);
         let (columns, others) = match folds {
             true => self.changed(style),
             false => (self.columns.iter().collect(), String::new()),

@@ -20,10 +20,10 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A01",
         title: "queues share a CPU",
-        reads: "effective_affinity_list of the queue interrupts",
+        reads: "smp_affinity_list and effective_affinity_list of the queue interrupts",
         needs: &[RequiredFact::Interrupts],
         guard: "the device has more than one queue, and the host more than one CPU",
-        condition: "one CPU handles nine tenths of the device's queue interrupts, or more of them than an even distribution needs",
+        condition: "one CPU handles nine tenths of the device's queue interrupts, or more of them than an even distribution needs; an interrupt that is set to one CPU and has not moved there yet (pending) counts on that CPU",
         confirm: "cat /proc/irq/N/effective_affinity_list for the device's interrupts; ringwise show DEV lists queues with their CPUs",
         ours: Some(""),
         judge: |cx, say| planned::judge("A01", cx, say),

@@ -365,7 +365,7 @@ pub(super) static RULES: &[Rule] = &[
                         true => (RssFound::RulesConfiguredFeatureOff, Severity::Error),
                         false => (RssFound::RulesFeatureOff { rules: present as u32 }, Severity::Info),
                     };
-                    say.found(found).severity(severity).fix(cx, PlanArguments::feature(n.name(), "ntuple", true));
+                    say.found(found).severity(severity).fix(cx, PlanArguments::ntuple(n));
                 }
                 Some(())
             })
@@ -420,7 +420,7 @@ pub(super) static RULES: &[Rule] = &[
         source: "Why Does Flow Director Cause Packet Reordering? (arXiv 1106.0443)",
         rates: true,
         confidence: Confidence::Likely,
-        ours: Some("--set DEV.features.ntuple=true"),
+        ours: Some("--set DEV.features.ntuple=true --allow-disruption"),
         also: &["R2.13", "R2.14"],
         judge: |cx, say| {
             cx.each_rate(say, |n, _, t, say| {
@@ -433,7 +433,7 @@ pub(super) static RULES: &[Rule] = &[
                 let share = seen * 100 > t.protocol("Ip:InReceives");
                 if !f.on && !f.fixed && share && t.per_second(seen) > 10.0 {
                     say.found(RssFound::OwnSteeringReorders { per_second: t.per_second(seen) })
-                        .fix(cx, PlanArguments::feature(n.name(), "ntuple", true));
+                        .fix(cx, PlanArguments::ntuple(n));
                 }
                 Some(())
             })

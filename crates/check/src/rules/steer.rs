@@ -253,7 +253,12 @@ pub(super) static RULES: &[Rule] = &[
             if entries == 0 {
                 for n in on {
                     say.at(n.name());
-                    say.found(SteerFound::RfsQueuesAlone).fix(cx, PlanArguments::set(n.name(), "rps_flow_cnt", 0));
+                    // Some goals set the table of the host.
+                    let fix = match cx.planned.contains_key("R2.03") {
+                        true => PlanArguments::planned(),
+                        false => PlanArguments::set(n.name(), "rps_flow_cnt", 0),
+                    };
+                    say.found(SteerFound::RfsQueuesAlone).fix(cx, fix);
                 }
             }
             say.of_host();
@@ -349,7 +354,7 @@ pub(super) static RULES: &[Rule] = &[
                     let known = cx.goal_of(n) == Goal::Stream;
                     say.found(SteerFound::AcceleratedRfsOff { driver: cx.driver(n).to_string() })
                         .severity(if known { Severity::Info } else { Severity::Warning })
-                        .fix(cx, PlanArguments::feature(n.name(), "ntuple", true));
+                        .fix(cx, PlanArguments::ntuple(n));
                 }
                 Some(())
             })

@@ -80,6 +80,9 @@ pub enum Recipe {
     Random,
     /// Sources in turn, each frame four times, CPUs kept awake; a state provides the rules that steer them to queues
     Turn,
+    /// UDP from one address to one other, source ports in turn (512, or --flows): what a NIC that hashes UDP by addresses puts into one
+    /// queue
+    Ports,
 }
 
 /// Arguments of a load.

@@ -37,8 +37,8 @@ impl Reason {
             R::CoreNotUsed { goal, .. } => {
                 format!("goal {goal} uses fewer cores for queues, and not those of their CPUs")
             }
-            R::SecondThread { goal, .. } => {
-                format!("their CPUs are second hardware threads, which goal {goal} leaves to programs")
+            R::SecondThread { .. } => {
+                "their CPUs are second hardware threads, which this plan leaves to programs".into()
             }
             R::PartOfCore { .. } => {
                 "the other hardware threads of their cores are excluded from queue interrupts".into()
@@ -79,8 +79,8 @@ fn text(r: &Reason) -> String {
         R::CoreNotUsed { goal, cpu } => {
             format!("goal {goal} uses fewer cores for queues, and not the core of CPU {cpu}")
         }
-        R::SecondThread { goal, cpu } => {
-            format!("CPU {cpu} is a second hardware thread, which goal {goal} leaves to programs")
+        R::SecondThread { cpu, .. } => {
+            format!("CPU {cpu} is a second hardware thread, which this plan leaves to programs")
         }
         R::PartOfCore { cpu } => {
             format!("the other hardware thread of CPU {cpu}'s core is excluded from queue interrupts")
@@ -292,7 +292,7 @@ fn move_cause(why: MoveCause) -> &'static str {
     match why {
         MoveCause::ExcludedCpu => "the CPU that it is on now is excluded from queue interrupts",
         MoveCause::CoreNotUsed => "the goal uses fewer cores for queues",
-        MoveCause::SecondThread => "it is on a second hardware thread now, which the goal leaves to programs",
+        MoveCause::SecondThread => "it is on a second hardware thread now, which this plan leaves to programs",
         MoveCause::PartOfCore => "the other hardware thread of its core is excluded from queue interrupts",
         MoveCause::SlowerCore => "it is on a slower core now",
         MoveCause::DistantNode => "it is on a more distant node now",

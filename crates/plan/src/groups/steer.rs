@@ -73,6 +73,10 @@ pub(super) fn plan(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Reached> 
     let mut directed = false;
     if named {
         match &cx.d.nic.rules {
+            Fact::Known(_) if cx.out.ntuple_waits(cx.d.nic) => {
+                refuse(cx, "flow rules", Obstacle::RulesNeedRestart);
+                ntuple(cx);
+            }
             Fact::Known(rules) => {
                 let spare = spare(cx, teams, rules);
                 for (t, r) in teams.iter().zip(&mut out) {
@@ -115,6 +119,7 @@ fn undirected(cx: &mut GroupPlanner, teams: &[QueueGroup]) {
     let dev = cx.d.name();
     let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
     let takes = cx.d.nic.rules.is_known();
+    let unread = cx.d.nic.rules.unread().map(ToString::to_string);
     let names = |f: &Flow| match f {
         Flow::Program(n) | Flow::Unit(n) => Some(n.clone()),
         Flow::Match { .. } => None,
@@ -122,9 +127,12 @@ fn undirected(cx: &mut GroupPlanner, teams: &[QueueGroup]) {
     let names: Vec<String> = teams.iter().flat_map(|t| &t.flows).filter_map(names).collect();
     let head = "no flows are steered to groups yet: the RSS table spreads all flows over all queues.";
     if !takes {
-        let how = "This driver is not known to support flow rules: only a share of the RSS table (weight in the configuration \
-                   file) divides the traffic.";
-        cx.out.advice.about(dev, format!("{head} {how}"));
+        let why = unread.map_or_else(
+            || "This driver does not support flow rules".to_string(),
+            |u| format!("Its flow rules could not be read ({u})"),
+        );
+        let how = "only a share of the RSS table (weight in the configuration file) divides the traffic.";
+        cx.out.advice.about(dev, format!("{head} {why}: {how}"));
     } else if !names.is_empty() {
         cx.out.advice.about(dev, format!("{head} This plan does not know where {} listens.", names.join(" ")));
     } else {

@@ -14,8 +14,11 @@ impl Mistake {
             Self::Strict { obstacle } => obstacle.to_string(),
             Self::NoInterface { .. } => "there is no such interface".into(),
             Self::NoInterfaceNamed => "this setting needs an interface, and none is named".into(),
-            Self::OfflineCpus { offline, of: Some(all), .. } => format!("CPUs {offline} of {all} are not online"),
-            Self::OfflineCpus { offline, of: None, .. } => format!("CPUs {offline} are not online"),
+            Self::OfflineCpus { offline, of: Some(all), .. } if offline != all => {
+                format!("of CPUs {all}, {offline} {} not online", if offline.len() == 1 { "is" } else { "are" })
+            }
+            Self::OfflineCpus { offline, .. } if offline.len() == 1 => format!("CPU {offline} is not online"),
+            Self::OfflineCpus { offline, .. } => format!("CPUs {offline} are not online"),
             Self::NoCpus | Self::NoCpusOfGroup { .. } => "the list of CPUs is empty".into(),
             Self::NoSuchQueue { direction, queues: 1 } => format!("there is 1 {direction} queue"),
             Self::NoSuchQueue { direction, queues } => format!("there are {queues} {direction} queues"),

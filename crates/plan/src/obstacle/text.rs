@@ -49,6 +49,9 @@ fn text(o: &Obstacle) -> String {
         }
         O::Instead { obstacle, instead } => format!("{obstacle}; {} instead", instead.value_text()),
         O::Configured { obstacle, by } => format!("{obstacle} ({})", configured_in(by)),
+        O::RulesNeedRestart => "they need ntuple, and this driver may restart the device when it is switched, which was skipped \
+                                (--allow-disruption permits it)"
+            .into(),
         O::AfterChannelChange { whose } => {
             let whose = match whose {
                 AfterChange::Table => "its queues",

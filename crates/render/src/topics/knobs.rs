@@ -349,7 +349,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Set|ringwise plan --set host.rfs_entries=32768 --set eth1.rps_flow_cnt=4096; configuration keys \
              rfs_entries and rps_flow_cnt",
             "Goals|rpc and stream switch it on, forward and latency off; balanced and mixed keep it. rpc also switches \
-             ntuple on, without --allow-disruption, if the driver supports accelerated RFS.",
+             ntuple on if the driver supports accelerated RFS.",
             "See|docs/knobs/rfs.md; rules Q09 Q10 Q11 Q12 Q13 R2.03; ringwise help rps",
         ],
         knob: Some(KnobValues::Rfs),

@@ -148,6 +148,7 @@ pub(super) fn forward(a: &RunArgs, s: &Snapshot, source: &Source) -> Result<(For
         recipe: match f.recipe {
             args::Recipe::Random => Recipe::Random,
             args::Recipe::Turn => Recipe::Turn,
+            args::Recipe::Ports => Recipe::Ports,
         },
         addresses,
         sizes: a.load.size.clone(),

@@ -112,6 +112,7 @@ fn judged(
     for i in std::iter::once(&mut intent).chain(parts.iter_mut().map(|p| &mut p.1)) {
         let _ = ringwise_intent::look_up(host, i, true)?;
     }
+    let devs = &with_members(s, devs, common);
     // Its ports have one layout, and the named ones alone may fit another.
     let others = s.tunable().map(Nic::name).filter(|n| !devs.iter().any(|d| d == n)).count();
     if !devs.is_empty() && others > 0 && parts.is_empty() && ringwise_plan::ports_alike(intent.goal) {
@@ -130,6 +131,20 @@ fn judged(
         devs,
     };
     Ok(judge(&input))
+}
+
+/// The named interfaces, and those that have the queues of a bond, bridge or VLAN among them.
+fn with_members(s: &Snapshot, devs: &[String], common: &Common) -> Vec<String> {
+    let mut out = devs.to_vec();
+    for nic in devs.iter().filter_map(|d| s.nic(d)) {
+        let Some(below) = ringwise_config::below(s, nic) else { continue };
+        let members = below.members.join(", ");
+        let text = format!("ringwise: {} has no queues of its own: checked with {members}", nic.name());
+        out::note(common.quiet, &text);
+        let new: Vec<String> = below.members.into_iter().filter(|m| !out.contains(m)).collect();
+        out.extend(new);
+    }
+    out
 }
 
 /// The intent for the whole host: from the flags, or from what was applied, or from the file; and the intents of

@@ -1,0 +1,17 @@
+# The matrix, row "one-queue": the router of row "uniform" with NICs of one queue (e1000e).
+# hosts: router12
+# kernels: all
+# timeout: 7200
+# needs: irqbalance
+# needs: cost
+. /h/lib.sh
+. /h/bench.sh
+. /h/cost-model.sh
+. /h/irqbalance.sh
+. /h/matrix.sh
+
+one_queue
+# shellcheck disable=SC2034 # used by the calibration
+SIX_QUEUES=
+router_with_cost
+row one-queue
