@@ -93,8 +93,14 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
     Ok(out)
 }
 
-/// A row of the matrix, and what ringwise is compared with there.
-const ROWS: [&str; 1] = ["uniform"];
+/// The rows of the matrix: name, and what its page says of it.
+const ROWS: [(&str, &str); 4] = [
+    ("uniform", include_str!("../../lab/bench/text/matrix-uniform.md")),
+    ("udp", include_str!("../../lab/bench/text/matrix-udp.md")),
+    ("one-queue", include_str!("../../lab/bench/text/matrix-one-queue.md")),
+    ("heavy", include_str!("../../lab/bench/text/matrix-heavy.md")),
+];
+/// What ringwise is compared with in each row.
 const OTHERS: [(&str, &str); 5] = [
     ("cpu0", "all interrupts on CPU 0"),
     ("kernel", "the kernel's own layout"),
@@ -102,30 +108,82 @@ const OTHERS: [(&str, &str); 5] = [
     ("irqbalance", "the layout that irqbalance left"),
     ("tuned", "tuned's profile network-throughput"),
 ];
+/// The loads, and what is compared under each.
+const LOADS: [(&str, &str, Metric); 2] = [
+    ("overload", "with more packets than the router can forward", Metric::Rate),
+    ("lossless", "at the highest rate without loss", Metric::RateWithoutLoss),
+];
 
-/// Ringwise against what people would use instead: a verdict for each, and the files that they come from.
+/// Ringwise against what people would use instead: all verdicts in one table, then each with the file that it comes from.
 fn matrix(out: &mut String, file: &impl Fn(&str) -> Result<Option<Results>>) -> Result<()> {
     *out += MATRIX;
-    for row in ROWS {
-        for (other, what) in OTHERS {
-            for (load, name) in
-                [("overload", "more packets than the router can forward"), ("lossless", "highest rate without loss")]
-            {
-                let file = file(&format!("matrix-{row}-{other}-{load}"))?;
-                // A search for the rate is not part of each session.
-                if load == "lossless" && file.is_none() {
+    for (load, name, metric) in LOADS {
+        let mut lines = String::new();
+        for (row, _) in ROWS {
+            let files = OTHERS.map(|(other, _)| file(&format!("matrix-{row}-{other}-{load}")));
+            let files = files.into_iter().collect::<Result<Vec<_>>>()?;
+            lines += &summary(row, &files, metric);
+        }
+        if !lines.is_empty() {
+            let others = OTHERS.map(|(_, what)| what).join(" | ");
+            let _ =
+                write!(out, "\nChange of packets/s against the alternative in the head of each column, {name}:\n\n");
+            let _ =
+                write!(out, "| row | ringwise | {others} |\n| --- | --- {}|\n{lines}", "| --- ".repeat(OTHERS.len()));
+        }
+    }
+    for (row, text) in ROWS {
+        let _ = write!(out, "\n### Row {row}\n\n{text}");
+        for (load, name, metric) in LOADS {
+            let mut missing: Vec<&str> = Vec::new();
+            for (other, what) in OTHERS {
+                let Some(file) = file(&format!("matrix-{row}-{other}-{load}"))? else {
+                    missing.push(what);
                     continue;
+                };
+                let _ = writeln!(out, "\n#### {row}: {what}, {name}\n");
+                shown(out, &format!("matrix-{row}-{other}-{load}"), Some(&file));
+                for state in file.session.states.iter().skip(1) {
+                    judged(
+                        out,
+                        Some(&file),
+                        &state.name,
+                        metric,
+                        &format!("`{}` forwards more than {what}", state.name),
+                    );
                 }
-                let _ = writeln!(out, "\n### {row}: {what}, {name}\n");
-                shown(out, &format!("matrix-{row}-{other}-{load}"), file.as_ref());
-                let metric = if load == "lossless" { Metric::RateWithoutLoss } else { Metric::Rate };
-                for goal in ["balanced", "forward"] {
-                    judged(out, file.as_ref(), goal, metric, &format!("goal {goal} forwards more than {what}"));
-                }
+            }
+            match missing.len() {
+                0 => {}
+                n if n == OTHERS.len() => out.push_str(&format!("\nNot measured {name}.\n")),
+                _ => out.push_str(&format!("\nNot measured {name}: {}.\n", missing.join("; "))),
             }
         }
     }
     Ok(())
+}
+
+/// The lines of a row in the table of all verdicts: one for each state of ringwise. Empty if nothing was measured.
+fn summary(row: &str, files: &[Option<Results>], metric: Metric) -> String {
+    let mut states: Vec<&str> = Vec::new();
+    for state in files.iter().flatten().flat_map(|f| f.session.states.iter().skip(1)) {
+        if !states.contains(&state.name.as_str()) {
+            states.push(&state.name);
+        }
+    }
+    let cell = |file: &Option<Results>, state: &str| {
+        let Some(file) = file else { return "not measured".to_string() };
+        match file.comparisons.iter().find(|c| c.with == state && c.metric == metric) {
+            Some(c) => format!("{}, {}", words::change(c), words::verdict(c.verdict)),
+            None => "not compared".into(),
+        }
+    };
+    let mut out = String::new();
+    for state in states {
+        let cells: Vec<String> = files.iter().map(|f| cell(f, state)).collect();
+        let _ = writeln!(out, "| {row} | `{state}` | {} |", cells.join(" | "));
+    }
+    out
 }
 
 /// Greenhost's table against the line rate of one gigabit, for each meaning that its sizes could have.
