@@ -137,7 +137,7 @@ run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise persist'
 
-block docs/plan.md:203
+block docs/plan.md:204
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'
@@ -193,7 +193,7 @@ run '0' 'ringwise plan eth1 --goal rpc'
 trial 'ringwise apply eth1 --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/postgresql.md:143
+block docs/recipes/postgresql.md:144
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1

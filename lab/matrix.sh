@@ -6,7 +6,8 @@
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
 # One thread of each of the router's cores.
 ROUTER_CORES=0,2,4,6,8,10
-# For the calibration. A NIC with one queue reaches six cores by RPS.
+# For the calibration. Empty: the NICs have one queue, so only one CPU is calibrated. (With RPS, the CPU of the interrupt both polls the
+# NIC and handles packets, and six CPUs carry less than six times as much.)
 SIX_QUEUES="--queues 6 --allow-disruption"
 
 # A packet costs 2 ms on a CPU: 500 packets a second. Two threads of a core that are busy at the same time take 1.5 times as long each:
@@ -85,7 +86,7 @@ calibrated() {
 	against_cpu0
 	eval "rate_once $LOAD"
 	within "one CPU" "$(rate_of before)" $((1000000000 / COST_NS))
-	within "six CPUs" "$(rate_of six)" $((6 * 1000000000 / COST_NS))
+	[ -z "$SIX_QUEUES" ] || within "six CPUs" "$(rate_of six)" $((6 * 1000000000 / COST_NS))
 }
 rate_once() {
 	rm -f /tmp/load.jsonl
