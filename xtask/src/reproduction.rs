@@ -93,7 +93,7 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
     Ok(out)
 }
 
-/// The rows of the matrix: name, and what its page says of it.
+/// The rows of the matrix, with the text of their sections.
 const ROWS: [(&str, &str); 4] = [
     ("uniform", include_str!("../../lab/bench/text/matrix-uniform.md")),
     ("udp", include_str!("../../lab/bench/text/matrix-udp.md")),

@@ -119,7 +119,7 @@ fn undirected(cx: &mut GroupPlanner, teams: &[QueueGroup]) {
     let dev = cx.d.name();
     let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
     let takes = cx.d.nic.rules.is_known();
-    let unread = cx.d.nic.rules.unread().map(ToString::to_string);
+    let unread = cx.d.nic.rules.unread().map(|u| u.why.clone());
     let names = |f: &Flow| match f {
         Flow::Program(n) | Flow::Unit(n) => Some(n.clone()),
         Flow::Match { .. } => None,
