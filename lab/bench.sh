@@ -83,40 +83,30 @@ far_vectors() {
 }
 
 # fresh: gives the interrupts back to the kernel's own placement. Allowing a vector every CPU is not enough, because it stays on its
-# CPU as long as this is allowed. A NIC with one queue has no channels.
+# CPU as long as this is allowed. A NIC with one queue has no channels: its interrupts go to the CPUs that the kernel chose at first.
 fresh() {
+	if [ "$QUEUES" = 1 ]; then
+		while read -r _n _cpu; do
+			echo "$_cpu" >"/proc/irq/$_n/smp_affinity_list"
+		done </tmp/placed
+		return
+	fi
 	for _i in 0 1 2; do
-		if [ "$QUEUES" = 1 ]; then
-			ip link set eth$_i down
-			ip link set eth$_i up
-		else
-			ethtool -L eth$_i combined $((QUEUES - 1))
-			ethtool -L eth$_i combined $QUEUES
-		fi
+		ethtool -L eth$_i combined $((QUEUES - 1))
+		ethtool -L eth$_i combined $QUEUES
 	done
 	for _i in 0 1 2; do
 		wait_link eth$_i
 	done
-	[ "$QUEUES" != 1 ] || routed
 }
 
-# one_queue: exchanges the two ends of each wire: the router gets the NICs with one queue
-one_queue() {
-	QUEUES=1
-	for _i in 0 1 2; do
-		ip link set eth$_i down
-		ip link set far$_i down
-		ip link set eth$_i name many$_i
-		ip link set far$_i name eth$_i
-		ip link set many$_i name far$_i
-		ip link set eth$_i up
-	done
-}
-
-# routed: the route to the sink, which an interface that goes down loses
-routed() {
-	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
-	ip route replace 198.18.0.0/24 via 192.0.4.2
+# placed: saves where the kernel has placed the interrupts of the router, for NICs with one queue
+placed() {
+	for _dev in eth0 eth1 eth2; do
+		for _n in $(dev_vectors "$_dev"); do
+			echo "$_n $(cat "/proc/irq/$_n/effective_affinity_list")"
+		done
+	done >/tmp/placed
 }
 
 # router_up: QUEUES queues per port, one route, and a gateway with a fixed address. A section of the same guest before may have set
@@ -135,7 +125,9 @@ router_up() {
 	done
 	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 	echo 1 >/proc/sys/net/ipv4/ip_forward
-	routed
+	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
+	ip route replace 198.18.0.0/24 via 192.0.4.2
 	# The sink counts packets before it discards them.
 	ip -n far route replace blackhole default
+	[ "$QUEUES" != 1 ] || placed
 }

@@ -1,5 +1,5 @@
 # The matrix, row "one-queue": the router of row "uniform" with NICs of one queue (e1000e).
-# hosts: router12
+# hosts: router12-one-queue
 # kernels: all
 # timeout: 7200
 # needs: irqbalance
@@ -10,8 +10,7 @@
 . /h/irqbalance.sh
 . /h/matrix.sh
 
-one_queue
-# shellcheck disable=SC2034 # used by the calibration
-SIX_QUEUES=
+# shellcheck disable=SC2034 # used by the functions of bench.sh and matrix.sh
+QUEUES=1 SIX_QUEUES=
 router_with_cost
 row one-queue

@@ -31,17 +31,18 @@ fn interrupted<'a>(now: &Snapshot, address: Option<&'a Address>) -> Option<&'a s
     of(now, dev).map(|_| dev)
 }
 
-/// Sorts the list so that everything that interrupts one member comes before anything that interrupts the next. Other entries
-/// keep their places.
-fn together<T: Clone>(now: &Snapshot, list: &mut [T], address: impl Fn(&T) -> Option<Address>) {
-    let dev = |t: &T| interrupted(now, address(t).as_ref()).map(str::to_string);
-    let places: Vec<usize> = (0..list.len()).filter(|i| dev(&list[*i]).is_some()).collect();
-    let mut sorted: Vec<T> = places.iter().map(|i| list[*i].clone()).collect();
-    let order: Vec<Option<String>> = sorted.iter().map(&dev).collect();
-    // In the order in which the members first appear.
-    sorted.order_by_key(|t| order.iter().position(|o| *o == dev(t)));
-    for (i, t) in places.into_iter().zip(sorted) {
-        list[i] = t;
+/// Sorts neighbouring entries that interrupt members so that those of one member come before those of the next. Other entries keep their
+/// places, and none is moved past them: the RSS table of a member has to wait for its channels.
+fn together<T>(now: &Snapshot, list: &mut [T], address: impl Fn(&T) -> Option<Address>) {
+    by_member(list, |t| interrupted(now, address(t).as_ref()).map(str::to_string));
+}
+
+/// `dev`: the member that the entry interrupts.
+fn by_member<T>(list: &mut [T], dev: impl Fn(&T) -> Option<String>) {
+    for run in list.chunk_by_mut(|a, b| dev(a).is_some() == dev(b).is_some()) {
+        let order: Vec<Option<String>> = run.iter().map(&dev).collect();
+        // In the order in which the members first appear.
+        run.order_by_key(|t| order.iter().position(|o| *o == dev(t)));
     }
 }
 
@@ -156,5 +157,22 @@ impl Tx<'_> {
     /// The bond of a member, for messages.
     pub(crate) fn bond_of(&self, dev: &str) -> Option<&Nic> {
         self.now.nic_by_index(self.now.nic(dev)?.master?).filter(|n| n.bond.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_member;
+
+    #[test]
+    fn a_table_stays_behind_the_channels_of_its_member() {
+        let member = |step: &&str| {
+            let (what, dev) = step.split_once(' ').unwrap();
+            (what != "table").then(|| dev.to_string())
+        };
+        let mut list = ["channels a", "channels b", "rings a", "rings b", "table a", "table b", "ntuple a", "ntuple b"];
+        by_member(&mut list, member);
+        let expected = ["channels a", "rings a", "channels b", "rings b", "table a", "table b", "ntuple a", "ntuple b"];
+        assert_eq!(list, expected);
     }
 }

@@ -113,6 +113,14 @@ fn plan_part(
     let of = |s: &Setting| s.dev().is_some_and(|d| own.contains(d));
     let allowed = |s: &Step| !s.interrupts_traffic || s.setting.dev().is_some_and(|d| basis.anew.contains(d));
     let mut steps: Vec<Step> = plan.steps.iter().filter(|s| of(&s.setting) && allowed(s)).cloned().collect();
+    // Rules of a device whose feature stays off would be refused, and a table would leave out queues that only they reach.
+    let waits = |dev: Option<&str>| {
+        let is_feature = |s: &&Step| matches!(s.setting, Setting::Ntuple { .. }) && s.setting.dev() == dev;
+        plan.steps.iter().filter(is_feature).any(|s| !allowed(s))
+    };
+    let needs_rules =
+        |s: &Setting| matches!(s, Setting::FlowRule { .. } | Setting::RssTable { .. } | Setting::RssContext { .. });
+    steps.retain(|s| !needs_rules(&s.setting) || !waits(s.setting.dev()));
     // A setting that is refused now must not undo the rest.
     steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
     let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();

@@ -50,7 +50,7 @@ pub fn restarts_for_rss(nic: &Nic) -> bool {
 /// Drivers that switch the feature `rx-ntuple-filter` without a restart of the device: their `ndo_set_features` at most
 /// deletes or programs rules (Linux 6.12; the lab's test NIC). Others reset the device (igb, igc, ixgbe, i40e, txgbe, bnxt_en) or were
 /// not examined.
-const NTUPLE_WITHOUT_RESTART: [&str; 14] = [
+const NTUPLE_WITHOUT_RESTART: [&str; 16] = [
     "atlantic",
     "cxgb4",
     "gve",
@@ -65,6 +65,8 @@ const NTUPLE_WITHOUT_RESTART: [&str; 14] = [
     "sfc",
     "sfc-falcon",
     "sfc-siena",
+    "sfc_falcon",
+    "sfc_siena",
 ];
 
 /// Whether the driver stops and starts the device, or may do so, when `rx-ntuple-filter` is switched.
@@ -79,6 +81,16 @@ impl Address {
     /// worst case and checks afterwards.
     pub fn invalidates(&self) -> &'static [Family] {
         self.family().descriptor().invalidates(self)
+    }
+
+    /// The same on this device: switching `rx-ntuple-filter` is a restart on some.
+    pub fn invalidates_of(&self, nic: Option<&Nic>) -> &'static [Family] {
+        match self {
+            Self::Ntuple { .. } if nic.is_some_and(restarts_for_ntuple) => {
+                &[Family::Rules, Family::Rivals, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi]
+            }
+            _ => self.invalidates(),
+        }
     }
 
     /// Whether a write takes the link down or loses packets for a moment, on every device.

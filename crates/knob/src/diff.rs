@@ -94,7 +94,7 @@ pub fn collateral<'a>(start: &Snapshot, touched: impl IntoIterator<Item = &'a Ad
     let mut out = SettingMap::new();
     for a in touched {
         let Some(dev) = a.dev() else { continue };
-        let families = a.invalidates();
+        let families = a.invalidates_of(start.nic(dev));
         if families.is_empty() {
             continue;
         }

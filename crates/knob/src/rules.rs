@@ -64,12 +64,10 @@ impl Descriptor for RulesFamily {
         Some(meaning)
     }
 
-    /// Many drivers drop all rules when the feature is switched off, and some restart the device.
+    /// Many drivers drop all rules when the feature is switched off.
     fn invalidates(&self, address: &Address) -> &'static [Family] {
         match address {
-            Address::Ntuple { .. } => {
-                &[Family::Rules, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi]
-            }
+            Address::Ntuple { .. } => &[Family::Rules],
             _ => &[],
         }
     }

@@ -539,3 +539,17 @@ fn a_context_of_an_earlier_plan_is_used_again() {
     assert_eq!(context(Some(None)), Some(1), "a rule of another program without a context");
     assert_eq!(context(Some(Some(1))), Some(2), "a rule of another program to this context");
 }
+
+/// The service adds the rules when the program starts, and may not restart the device then.
+#[test]
+fn a_program_that_does_not_listen_yet_gets_the_feature_first_if_that_restarts_the_device() {
+    let mut w = wish("latency", "latency", GroupQueues::Count(4));
+    w.flows = vec![Flow::Program("nginx".into())];
+    let i = Intent { groups: vec![w], ..mixed() };
+    let asked = |driver: &str| {
+        let mut s = article();
+        s.nics[0].driver = Fact::Known(driver.into());
+        plan(&s, &i, &[]).unwrap().left_out.iter().any(|l| matches!(l.setting, Setting::Ntuple { .. }))
+    };
+    assert!(asked("i40e") && !asked("ice"));
+}

@@ -17,7 +17,7 @@ pub(super) fn text<'a>(
     let mut lines: Vec<(String, String)> = Vec::new();
     for step in steps.filter(|step| step.setting.dev() == Some(dev)) {
         let Some(address) = step.setting.address() else { continue };
-        may_change |= address.invalidates().contains(&Family::Irq);
+        may_change |= address.invalidates_of(Some(nic)).contains(&Family::Irq);
         let (Setting::IrqCpus { cpus: then, .. }, Address::IrqCpus { of, .. }) = (&step.setting, &address) else {
             continue;
         };

@@ -1,6 +1,6 @@
 //! Steers flows to groups: contexts and rules for named flows, the device's table for all others.
 
-use ringwise_knob::{Address, Reason, Setting, features, rss as knob_rss};
+use ringwise_knob::{Address, Reason, Setting, features, restarts_for_ntuple, rss as knob_rss};
 use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 
 use super::{GroupPlanner, GroupSetting, QueueGroup, why};
@@ -89,6 +89,11 @@ pub(super) fn plan(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Reached> 
             Fact::Absent => refuse(cx, "flow rules", Obstacle::NoFlowRulesForGroup),
             Fact::Unknown(u) => refuse(cx, "flow rules", Obstacle::FlowRulesUnread { unread: u.clone() }),
         }
+    }
+    // The service adds the rules of a program when it starts, and may not restart the device for them then.
+    if !named && teams.iter().any(|t| !t.flows.is_empty()) && cx.d.nic.rules.is_known() && restarts_for_ntuple(cx.d.nic)
+    {
+        ntuple(cx);
     }
     let weighted = teams.iter().any(|t| t.weight.is_some());
     match (rss, &cx.d.nic.rss) {

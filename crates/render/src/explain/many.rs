@@ -4,6 +4,7 @@ use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
 use ringwise_flow::population::{Evenness, HeavyFlow, Load};
 use ringwise_flow::{CountedFlow, Spread, Steering};
+use ringwise_knob::restarts_for_ntuple;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot, Vector};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -286,7 +287,9 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
         for (f, _, q) in &i.rules {
             out.push_str(&format!("        {} -> queue {q}\n", f.tuple));
         }
-        let on = i.ntuple_off.then(|| format!("--set {dev}.features.ntuple=true"));
+        let restarts = m.host.nic(dev).is_some_and(restarts_for_ntuple);
+        let permit = if restarts { " --allow-disruption" } else { "" };
+        let on = i.ntuple_off.then(|| format!("--set {dev}.features.ntuple=true{permit}"));
         let rules = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'"));
         let rules: Vec<String> = on.into_iter().chain(rules).collect();
         out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" ")), style));

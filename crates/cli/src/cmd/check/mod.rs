@@ -135,8 +135,13 @@ fn judged(
 
 /// The named interfaces, and those that have the queues of a bond, bridge or VLAN among them.
 fn with_members(s: &Snapshot, devs: &[String], common: &Common) -> Vec<String> {
-    let mut out = devs.to_vec();
-    for nic in devs.iter().filter_map(|d| s.nic(d)) {
+    let mut out: Vec<String> = Vec::new();
+    for d in devs {
+        if !out.contains(d) {
+            out.push(d.clone());
+        }
+    }
+    for nic in out.clone().iter().filter_map(|d| s.nic(d)) {
         let Some(below) = ringwise_config::below(s, nic) else { continue };
         let members = below.members.join(", ");
         let text = format!("ringwise: {} has no queues of its own: checked with {members}", nic.name());
