@@ -99,8 +99,13 @@ impl Store {
     }
 }
 
-/// The holder of the lock is being published in a thread of its own. Dropped, this waits for the end.
-pub(crate) struct Publishing(Option<JoinHandle<()>>);
+/// The holder of the lock is being published in a thread of its own. Dropped, this waits for the end, and publishes again: the thread may
+/// have read a journal that was removed meanwhile, because its transaction was refused.
+pub(crate) struct Publishing {
+    thread: Option<JoinHandle<()>>,
+    store: Store,
+    refused: bool,
+}
 
 impl Publishing {
     pub(crate) fn begin(store: &Store, holder: &Holder) -> Self {
@@ -109,14 +114,22 @@ impl Publishing {
         if thread.is_none() {
             store.publish(Some(holder));
         }
-        Self(thread)
+        Self { thread, store: store.clone(), refused: true }
+    }
+
+    /// Waits for the end. The transaction was not refused, and publishes its own end.
+    pub(crate) fn end(mut self) {
+        self.refused = false;
     }
 }
 
 impl Drop for Publishing {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // after a panic, others do not see who holds the lock
+        }
+        if self.refused {
+            self.store.publish(None);
         }
     }
 }
@@ -169,6 +182,23 @@ mod tests {
             fs::write(&path, &flipped).unwrap();
             assert!(shown(&store).is_none_or(|t| t == right), "bit {bit}: {:?}", shown(&store));
         }
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_refused_transaction_is_not_shown() {
+        let dir = std::env::temp_dir().join(format!("ringwise-refused-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let journal = dir.join("tx-0001.jsonl");
+        fs::write(&journal, "{\"record\":\"begin\"").unwrap();
+        let store = Store::open(Some(&dir));
+        store.publish(None);
+        let shown = || store.published_journals().unwrap().len();
+        assert_eq!(shown(), 1);
+        let publishing = Publishing { thread: None, store: store.clone(), refused: true };
+        fs::remove_file(&journal).unwrap();
+        drop(publishing);
+        assert_eq!(shown(), 0);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -247,7 +247,7 @@ pub(crate) fn transact(
         Ok(()) => tx.succeeded(request.unmet),
         Err(failure) => tx.restore(*failure),
     }
-    drop(publishing); // the end is published after it
+    publishing.end();
     Ok(tx.finish(store, lock, begin, Some(holder)))
 }
 
