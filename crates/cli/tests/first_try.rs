@@ -68,7 +68,7 @@ fn a_bond_is_checked_with_its_members() {
     let (members, _) = found(&["eth0", "eth1"]);
     let (bond, err) = found(&["bond0"]);
     assert!(!members.is_empty() && members.iter().all(|id| bond.contains(id)), "{members:?} {bond:?}");
-    assert!(err.contains("bond0 has no queues of its own: checked with eth0, eth1"), "{err}");
+    assert!(err.contains("bond0 (bond) has no queues of its own: using eth0, eth1 instead"), "{err}");
     let (_, plan, _) = ringwise(&file, &["plan", "bond0"]);
     assert!(!plan.contains("bond0 (not named)") && plan.contains("Considered eth0 eth1."), "{plan}");
 }
@@ -157,4 +157,15 @@ fn suggestions_keep_the_recording() {
         "error: --reserve names CPU 9, which is not online; online CPUs are 0-7\nTry: ringwise show --from {from}\n"
     );
     assert_eq!((status, err), (Some(1), want));
+}
+
+#[test]
+fn only_heavy_flows_are_listed_as_heavy() {
+    let file = Path::new("../../fixtures/hosts/lab-router16-newest/capture.tar.gz");
+    let has_heavy = |flows: &str| {
+        let (status, out, err) = ringwise(file, &["explain", "--synthetic", flows, "eth1"]);
+        assert_eq!(status, Some(0), "{err}");
+        out.lines().any(|l| l.starts_with("heavy "))
+    };
+    assert!(has_heavy("count=1000,zipf=1.1") && !has_heavy("count=1000"));
 }

@@ -37,4 +37,4 @@ pub use replan::{already, without_names};
 pub use request::request;
 pub use ringwise_plan::xps_masks;
 pub use standing::{Applied, FILE as STANDING_FILE, Part, Parts, Standing, again, join, plan as plan_in_effect};
-pub use wanted::{Wanted, load as load_config, names, of_flags, read};
+pub use wanted::{Wanted, load as load_config, members, names, of_flags, read};

@@ -302,10 +302,10 @@ impl Wanted {
     }
 }
 
-/// Replaces a bond, bridge or VLAN by the interfaces below it, which have the queues. Also returns notes for the user.
-fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
-    let (mut devs, mut notes) = (Vec::new(), Vec::new());
-    for dev in named {
+/// Replaces a bond, bridge or VLAN by the interfaces below it, which have the queues; each interface once. Also returns notes for the user.
+pub fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut devs, mut notes, mut once) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for dev in named.iter().filter(|d| once.insert(*d)) {
         match s.nic(dev).and_then(|nic| ringwise_config::below(s, nic)) {
             Some(below) => {
                 notes.push(below.note);

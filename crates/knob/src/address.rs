@@ -48,8 +48,8 @@ pub fn restarts_for_rss(nic: &Nic) -> bool {
 }
 
 /// Drivers that switch the feature `rx-ntuple-filter` without a restart of the device: their `ndo_set_features` at most
-/// deletes or programs rules (Linux 6.12; the lab's test NIC). Others reset the device (igb, igc, ixgbe, i40e, txgbe, bnxt_en) or were
-/// not examined.
+/// deletes or programs rules (read in copies of their source, of several versions; mqnic is the lab's test NIC). Others reset the device (igb,
+/// igc, ixgbe, i40e, txgbe, bnxt_en) or were not examined.
 const NTUPLE_WITHOUT_RESTART: [&str; 16] = [
     "atlantic",
     "cxgb4",

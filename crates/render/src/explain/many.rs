@@ -163,8 +163,10 @@ pub fn text(m: &Many, style: &Style) -> String {
         let why = m.now.undecided_why.as_ref().map_or_else(String::new, |w| format!(": {w}"));
         out.push_str(&hang("unknown ", &format!("{n} whose queue cannot be determined{why}"), w));
     }
-    let differ = m.now.heaviest.first().map(|h| h.flow.packets) != m.now.heaviest.last().map(|h| h.flow.packets);
-    if !m.uncounted && differ {
+    let total = &m.now.total;
+    // Among flows of the same rate, none is heavy.
+    let any_heavy = m.now.heaviest.first().is_some_and(|h| h.flow.packets.saturating_mul(total.flows) > total.packets);
+    if !m.uncounted && m.now.heaviest.len() > 1 && any_heavy {
         for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
             out.push_str(&hang("heavy   ", &heavy_line(h, m), w));
         }

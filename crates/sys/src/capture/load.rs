@@ -205,7 +205,7 @@ impl Source {
                     "a report of supportconfig, which has the output of commands but no proc/ and sys/: ringwise cannot read it; \
                      run sos report, or ringwise capture FILE, on the host"
                 }
-                false => "neither a ringwise capture nor a tree with proc/ and sys/ in it; name one, not the directory that has several",
+                false => "neither a ringwise capture nor a tree with proc/ and sys/ in it",
             };
             words.into()
         })

@@ -7,6 +7,7 @@ pub(super) use self::repeated_findings::findings;
 mod repeated_findings;
 mod several;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{self, Baseline, Entry};
@@ -135,21 +136,12 @@ fn judged(
 
 /// The named interfaces, and those that have the queues of a bond, bridge or VLAN among them.
 fn with_members(s: &Snapshot, devs: &[String], common: &Common) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for d in devs {
-        if !out.contains(d) {
-            out.push(d.clone());
-        }
+    let (members, notes) = ringwise_intent::members(s, devs);
+    for note in notes {
+        out::note(common.quiet, &format!("ringwise: {note}"));
     }
-    for nic in out.clone().iter().filter_map(|d| s.nic(d)) {
-        let Some(below) = ringwise_config::below(s, nic) else { continue };
-        let members = below.members.join(", ");
-        let text = format!("ringwise: {} has no queues of its own: checked with {members}", nic.name());
-        out::note(common.quiet, &text);
-        let new: Vec<String> = below.members.into_iter().filter(|m| !out.contains(m)).collect();
-        out.extend(new);
-    }
-    out
+    let above = devs.iter().filter(|d| !members.contains(d)).cloned().collect::<BTreeSet<_>>();
+    above.into_iter().chain(members).collect()
 }
 
 /// The intent for the whole host: from the flags, or from what was applied, or from the file; and the intents of
