@@ -44,19 +44,27 @@ const RESTART_FOR_RSS: [&str; 1] = ["bnxt_en"];
 
 /// Whether the driver stops and starts the device when its RSS table is written.
 pub fn restarts_for_rss(nic: &Nic) -> bool {
-    nic.driver.known().is_some_and(|d| RESTART_FOR_RSS.contains(&d.as_str()))
+    driver_restarts_for_rss(nic.driver.known().map(String::as_str))
+}
+
+/// The same of a driver by its name; `None` if that is unknown.
+pub fn driver_restarts_for_rss(driver: Option<&str>) -> bool {
+    driver.is_some_and(|d| RESTART_FOR_RSS.contains(&d))
 }
 
 /// Drivers that switch the feature `rx-ntuple-filter` without a restart of the device: their `ndo_set_features` at most
-/// deletes or programs rules (read in copies of their source, of several versions; mqnic is the lab's test NIC). Others reset the device (igb,
-/// igc, ixgbe, i40e, txgbe, bnxt_en) or were not examined.
-const NTUPLE_WITHOUT_RESTART: [&str; 16] = [
+/// deletes or programs rules, and enic has none (read in copies of their source, of several versions; mqnic is the lab's
+/// test NIC). Others reset the device (igb, igc, ixgbe, i40e, txgbe, bnxt_en) or were not examined.
+const NTUPLE_WITHOUT_RESTART: [&str; 19] = [
     "atlantic",
     "cxgb4",
+    "enic",
     "gve",
     "hns3",
     "ice",
     "macb",
+    "mlx4_core",
+    "mlx4_en",
     "mlx5_core",
     "mqnic",
     "qede",
@@ -71,7 +79,12 @@ const NTUPLE_WITHOUT_RESTART: [&str; 16] = [
 
 /// Whether the driver stops and starts the device, or may do so, when `rx-ntuple-filter` is switched.
 pub fn restarts_for_ntuple(nic: &Nic) -> bool {
-    !nic.driver.known().is_some_and(|d| NTUPLE_WITHOUT_RESTART.contains(&d.as_str()))
+    driver_restarts_for_ntuple(nic.driver.known().map(String::as_str))
+}
+
+/// The same of a driver by its name; `None` if that is unknown.
+pub fn driver_restarts_for_ntuple(driver: Option<&str>) -> bool {
+    !driver.is_some_and(|d| NTUPLE_WITHOUT_RESTART.contains(&d))
 }
 
 impl Address {

@@ -45,7 +45,9 @@ mod setting;
 mod step;
 pub mod xps;
 
-pub use address::{VectorName, alike, restarts_for_ntuple, restarts_for_rss};
+pub use address::{
+    VectorName, alike, driver_restarts_for_ntuple, driver_restarts_for_rss, restarts_for_ntuple, restarts_for_rss,
+};
 pub use declare::{Address, Setting};
 pub use diff::{Change, Match, SettingMap, collateral, compare, diff, live, live_of_device};
 pub(crate) use family::Descriptor;

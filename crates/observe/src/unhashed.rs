@@ -149,6 +149,8 @@ pub struct Tunnel {
 pub struct Means {
     /// Name of the interface.
     pub dev: String,
+    /// Its driver. `None`: unknown.
+    pub driver: Option<String>,
     /// CPUs to which RPS could pass packets: local ones that are online and not isolated; empty if unknown.
     pub cpus: CpuSet,
     /// RPS masks of the receive queues, as far as they could be read.
@@ -187,6 +189,7 @@ impl Means {
         let fields = |flow: &'static str| Some((flow, rss?.fields.get(flow)?.clone()));
         Self {
             dev: nic.dev.name.clone(),
+            driver: nic.driver.known().cloned(),
             cpus,
             rps: nic.rx_queues.iter().filter_map(|q| Some((q.id, q.rps_cpus.known()?.clone()))).collect(),
             udp_fields: ["udp4", "udp6"].into_iter().filter_map(fields).collect(),

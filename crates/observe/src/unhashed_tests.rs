@@ -73,6 +73,7 @@ fn means() -> Means {
     let tunnel = |dev: &str, kind, rps, threaded| Tunnel { dev: dev.into(), kind, rps, threaded };
     Means {
         dev: "eth1".into(),
+        driver: None,
         cpus: CpuSet::range(0, 3),
         rps: [(0, CpuSet::default()), (1, CpuSet::range(2, 3))].into(),
         udp_fields: [("udp4", "sd".to_string()), ("udp6", "sdfn".to_string())].into(),

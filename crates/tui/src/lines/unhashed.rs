@@ -2,7 +2,7 @@
 
 use ringwise_flow::UdpPortsGain;
 use ringwise_kfmt::traffic_class::{HashedBy, TrafficClass};
-use ringwise_knob::path;
+use ringwise_knob::{driver_restarts_for_ntuple, driver_restarts_for_rss, path};
 use ringwise_observe::{ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, percent, remedies};
 use ringwise_text::mask;
 
@@ -30,7 +30,7 @@ pub(super) fn text(i: &Interval) -> String {
             interface,
         );
     }
-    out + &i.udp_ports.as_ref().map(|g| gain(&i.dev, g)).unwrap_or_default()
+    out + &i.udp_ports.as_ref().map(|g| gain(i, g)).unwrap_or_default()
 }
 
 fn row(i: &Interval, t: &ClassTotal) -> String {
@@ -161,17 +161,23 @@ fn command(r: &Remedy, means: &Means) -> Option<String> {
             format!("echo {} >{}", mask(cpus), path::of_rx(dev, 0, "rps_cpus"))
         }
         Remedy::ThreadedNapi { dev, .. } => format!("echo 1 >{}", path::of_device(dev, "threaded")),
-        Remedy::HashUdpPorts { flow_types } => hash_ports(&means.dev, flow_types),
+        Remedy::HashUdpPorts { flow_types } => hash_ports(&means.dev, flow_types, means.driver.as_deref()),
         Remedy::FlowRules { .. } if means.flow_rules == FlowRules::Off => {
-            format!("ringwise plan --set {}.features.ntuple=true", means.dev)
+            let restarts = driver_restarts_for_ntuple(means.driver.as_deref());
+            format!("ringwise plan --set {}.features.ntuple=true{}", means.dev, permission(restarts))
         }
         Remedy::FlowRules { .. } => return None,
     })
 }
 
-fn hash_ports(dev: &str, flow_types: &[&str]) -> String {
+fn hash_ports(dev: &str, flow_types: &[&str], driver: Option<&str>) -> String {
     let sets: Vec<String> = flow_types.iter().map(|k| format!("--set {dev}.rss.fields.{k}=sdfn")).collect();
-    format!("ringwise plan {}", sets.join(" "))
+    format!("ringwise plan {}{}", sets.join(" "), permission(driver_restarts_for_rss(driver)))
+}
+
+/// What a command needs if it makes the driver restart the device.
+fn permission(restarts: bool) -> &'static str {
+    if restarts { " --allow-disruption" } else { "" }
 }
 
 /// What the interface has, in one line.
@@ -187,7 +193,7 @@ fn interface(m: &Means) -> String {
     )
 }
 
-fn gain(dev: &str, g: &UdpPortsGain) -> String {
+fn gain(i: &Interval, g: &UdpPortsGain) -> String {
     format!(
         "# {} hashed by addresses only: queue {} gets {:.1} % of the sampled packets.\n\
          # With the ports hashed, the busiest queue would get {:.1} %:\n\
@@ -196,8 +202,12 @@ fn gain(dev: &str, g: &UdpPortsGain) -> String {
         g.now_queue,
         g.now_percent,
         g.with_ports_percent,
-        hash_ports(dev, &g.flow_types),
+        hash_udp_ports(i, g),
     )
+}
+
+fn hash_udp_ports(i: &Interval, g: &UdpPortsGain) -> String {
+    hash_ports(&i.dev, &g.flow_types, i.means.as_ref().and_then(|m| m.driver.as_deref()))
 }
 
 /// The members `limited_percent`, `classes`, `interface` and `udp_ports` of the document.
@@ -250,7 +260,7 @@ pub(super) fn json(j: &mut Json, i: &Interval) {
             j.num("now_percent", Some(g.now_percent));
             j.int("with_ports_queue", Some(g.with_ports_queue.into()));
             j.num("with_ports_percent", Some(g.with_ports_percent));
-            j.word("command", Some(&hash_ports(&i.dev, &g.flow_types)));
+            j.word("command", Some(&hash_udp_ports(i, g)));
             j.0.push('}');
         }
     }

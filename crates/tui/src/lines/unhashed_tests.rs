@@ -50,6 +50,7 @@ fn interval() -> Interval {
     }
     i.means = Some(Means {
         dev: "eth1".into(),
+        driver: Some("ice".into()),
         cpus: CpuSet::range(0, 7),
         rps: [(0, CpuSet::default()), (1, CpuSet::range(2, 3))].into(),
         udp_fields: [("udp4", "sd".to_string()), ("udp6", "sd".to_string())].into(),
@@ -144,6 +145,13 @@ fn settings_that_help_already_are_not_proposed() {
         assert!(block.contains(words), "{words}: {block}");
     }
     assert!(!block.contains("ringwise plan"), "{block}");
+    // A driver that restarts the device for it, and one that is not known.
+    let means = i.means.as_mut().unwrap();
+    (means.flow_rules, means.driver) = (FlowRules::Off, None);
+    assert!(text(&i).contains("eth1.features.ntuple=true --allow-disruption"), "{}", text(&i));
+    let means = i.means.as_mut().unwrap();
+    (means.udp_fields, means.driver) = ([("udp4", "sd".to_string())].into(), Some("bnxt_en".into()));
+    assert!(text(&i).contains("eth1.rss.fields.udp4=sdfn --allow-disruption"), "{}", text(&i));
     // Unknown is not the same as impossible.
     i.means = Some(Means { dev: "eth1".into(), ..Means::default() });
     let block = text(&i);
