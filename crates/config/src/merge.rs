@@ -104,27 +104,35 @@ fn without_sizes(all: &mut Vec<Wish>, rx: bool, tx: bool) {
         Knob::Rings { values } => {
             values.rx = values.rx.filter(|_| !rx);
             values.tx = values.tx.filter(|_| !tx);
+            let left = *values;
+            w.params_by.retain(|name, _| left.iter().any(|(part, _)| part.key == name));
             !values.is_empty()
         }
         _ => true,
     });
 }
 
-/// Each moderation parameter that only `base` names keeps the place where it was configured.
+/// Each parameter of moderation or rings that only `base` names keeps the place where it was configured.
 fn both_wishes(base: &Wish, over: &Wish) -> Wish {
     let knob = both(&base.knob, &over.knob);
     let mut params_by = over.params_by.clone();
-    if let (Knob::Coalesce { params: old, .. }, Knob::Coalesce { params: new, .. }, Knob::Coalesce { params, .. }) =
-        (&base.knob, &over.knob, &knob)
-    {
-        for (name, value) in params {
-            let by = base.by_of(name);
-            if !new.contains_key(name) && old.get(name) == Some(value) && *by != over.by {
-                params_by.insert(name.clone(), by.clone());
-            }
+    let (old, new) = (params(&base.knob), params(&over.knob));
+    for (name, value) in params(&knob) {
+        let by = base.by_of(&name);
+        if !new.contains_key(&name) && old.get(&name) == Some(&value) && *by != over.by {
+            params_by.insert(name, by.clone());
         }
     }
     Wish { dev: base.dev.clone(), knob, by: over.by.clone(), params_by }
+}
+
+/// Parameters of moderation or rings and their values.
+fn params(knob: &Knob) -> BTreeMap<String, u32> {
+    match knob {
+        Knob::Coalesce { params, .. } => params.clone(),
+        Knob::Rings { values } => values.iter().map(|(part, value)| (part.key.to_string(), value)).collect(),
+        _ => BTreeMap::new(),
+    }
 }
 
 /// Queues (or CPUs) that both settings name, if they do not name the same ones, become a setting of their own. Returns

@@ -192,4 +192,11 @@ fn a_moderation_parameter_keeps_its_place() {
     let w = &b.intent.wishes[0];
     assert_eq!(w.by_of("use-adaptive-tx").to_string(), "--set eth0.coalesce.tx-usecs=9");
     assert_eq!(w.by_of("rx-usecs").to_string(), "f.toml line 4");
+    // Ring parameters do, too.
+    let b = bound(&entry("name = \"eth0\""), &["eth0.rings.tx=256", "eth0.rings.tx_push=true"]).unwrap();
+    let places: Vec<String> = b.intent.wishes[0].places().iter().map(ToString::to_string).collect();
+    assert_eq!(places, ["f.toml line 4", "--set eth0.rings.tx=256", "--set eth0.rings.tx_push=true"]);
+    let b = bound(&entry("name = \"eth0\""), &["eth0.rings.tx=256", "eth0.rings.rx=max"]).unwrap();
+    let of_sizes = b.intent.wishes.iter().find(|w| matches!(w.knob, ringwise_model::Knob::Rings { .. })).unwrap();
+    assert_eq!(of_sizes.places().len(), 1, "{of_sizes:?}");
 }

@@ -19,15 +19,26 @@ pub struct Wish {
     /// Where it was configured.
     #[serde(default, alias = "said", skip_serializing_if = "ConfiguredBy::is_unknown")]
     pub by: ConfiguredBy,
-    /// Moderation parameters that were configured at another place than `by`, by name.
+    /// Parameters of moderation or rings that were configured at another place than `by`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params_by: BTreeMap<String, ConfiguredBy>,
 }
 
 impl Wish {
-    /// Where this moderation parameter was configured.
+    /// Where this parameter was configured.
     pub fn by_of(&self, param: &str) -> &ConfiguredBy {
         self.params_by.get(param).unwrap_or(&self.by)
+    }
+
+    /// All places where it was configured, each once.
+    pub fn places(&self) -> Vec<ConfiguredBy> {
+        let mut out: Vec<ConfiguredBy> = Vec::new();
+        for by in self.params_by.values().chain([&self.by]) {
+            if !out.contains(by) {
+                out.push(by.clone());
+            }
+        }
+        out
     }
 }
 

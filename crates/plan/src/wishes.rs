@@ -124,7 +124,7 @@ impl WishContext<'_, '_> {
     pub(crate) fn lay_for(&mut self, setting: Setting, queue: Option<u32>) {
         let Some(address) = setting.address() else { return };
         let Some(old) = self.laid.by.get_mut(&address) else {
-            let by = vec![self.wish.by.clone()];
+            let by = self.wish.places();
             let queues = queue.into_iter().collect::<BTreeSet<_>>();
             self.laid.by.insert(address, ConfiguredSetting { setting, by, with: None, instead: Vec::new(), queues });
             return;
@@ -142,8 +142,10 @@ impl WishContext<'_, '_> {
         }
         old.setting = merged(&old.setting, setting);
         old.queues.extend(queue);
-        if !old.by.contains(&self.wish.by) {
-            old.by.push(self.wish.by.clone());
+        for by in self.wish.places() {
+            if !old.by.contains(&by) {
+                old.by.push(by);
+            }
         }
     }
 
