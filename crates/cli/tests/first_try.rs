@@ -69,6 +69,18 @@ fn a_bond_is_checked_with_its_members() {
     let (bond, err) = found(&["bond0"]);
     assert!(!members.is_empty() && members.iter().all(|id| bond.contains(id)), "{members:?} {bond:?}");
     assert!(err.contains("bond0 (bond) has no queues of its own: using eth0, eth1 instead"), "{err}");
+    // What is accepted for the bond is accepted for its members.
+    let rule = |id: &str| id.split(' ').next().unwrap().trim_matches('"').to_string();
+    let baseline = dir.0.join("accepted.json").display().to_string();
+    let rules: std::collections::BTreeSet<String> = members.iter().map(|id| rule(id)).collect();
+    let accept = |id: &str| {
+        let how = ["--reason", "known", "--until", "2999-01-01", "--baseline", &baseline];
+        let (status, _, err) = ringwise(&file, &[&["check", "bond0", "--accept", id][..], &how].concat());
+        assert_eq!(status, Some(0), "{err}");
+    };
+    rules.iter().for_each(|id| accept(id));
+    let (left, _) = found(&["bond0", "--baseline", &baseline]);
+    assert!(left.iter().all(|id| !rules.contains(&rule(id))), "{left:?}");
     let (_, plan, _) = ringwise(&file, &["plan", "bond0"]);
     assert!(!plan.contains("bond0 (not named)") && plan.contains("Considered eth0 eth1."), "{plan}");
 }

@@ -34,7 +34,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         return explain(&a.explain, common);
     }
     if let Some(rule) = &a.accept {
-        return accept(a, rule);
+        return accept(a, rule, common);
     }
     let (from, devs) = fleet::captures(&a.from, &a.devs);
     let a = &CheckArgs { from, devs, ..a.clone() };
@@ -297,7 +297,7 @@ fn begin_anew(a: &CheckArgs, path: &Path) -> String {
     )
 }
 
-fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
+fn accept(a: &CheckArgs, rule: &str, common: &Common) -> Result<Status> {
     let Some(path) = path(a) else { return Err(Fail::usage("--accept with --from needs --baseline FILE")) };
     let mut b = baseline(a)?;
     let rule = ringwise_check::find(rule).ok_or_else(|| no_such_rule(rule))?.id.to_string();
@@ -309,9 +309,7 @@ fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
         );
         return Err(Fail::usage(message));
     }
-    let devs: Vec<Option<String>> =
-        if a.devs.is_empty() { vec![None] } else { a.devs.iter().cloned().map(Some).collect() };
-    for dev in devs {
+    for dev in accepted_devs(a, common)? {
         b.add(Entry { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() }).map_err(Fail::usage)?;
     }
     let mut text = serde_json::to_string_pretty(&b).map_err(|e| Fail::error(e.to_string()))?;
@@ -322,6 +320,24 @@ fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
     std::fs::write(&path, text).map_err(|e| Fail::io(path.display(), &e))?;
     out::answer(&format!("{rule} is accepted until {until} ({})\n", path.display()))?;
     Ok(Status::Ok)
+}
+
+/// The interfaces for which a rule is accepted. `None`: for all. Findings of a bond, bridge or VLAN are also about the
+/// interfaces below it.
+fn accepted_devs(a: &CheckArgs, common: &Common) -> Result<Vec<Option<String>>> {
+    let (from, devs) = fleet::captures(&a.from, &a.devs);
+    if devs.is_empty() {
+        return Ok(vec![None]);
+    }
+    // Interfaces of several captures may have the same names and other members.
+    let devs = match from.as_slice() {
+        [_, _, ..] => devs,
+        one => {
+            let source = source::open(&From { from: one.first().cloned(), passive: true })?;
+            with_members(&source.snapshot(&traffic::options(&devs), common)?, &devs, common)
+        }
+    };
+    Ok(devs.into_iter().map(Some).collect())
 }
 
 fn now() -> Result<u64> {
