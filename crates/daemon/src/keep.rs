@@ -103,7 +103,8 @@ pub fn todo(look: Look) -> Todo {
                 steering.filter(|(a, _)| !stays.contains(a) && follows_program(look, a) && may_write(a, look, dev)),
             );
             target.extend(
-                only_by_the_service(look, dev).filter(|(a, _)| !stays.contains(a) && !follows_program(look, a)),
+                only_by_the_service(look, dev)
+                    .filter(|(a, _)| !stays.contains(a) && !follows_program(look, a) && may_write(a, look, dev)),
             );
             if first == Some(Loss::Ban) {
                 let holds = base.get(dev).into_iter().flatten().filter(|s| s.how.holds());

@@ -111,20 +111,71 @@ fn plan_part(
     intent.allow_disruption = anew && p.allowed_disruption;
     let Some(plan) = plan_intent(intent, own, s, standing, options, basis)? else { return Ok(Replanned::default()) };
     let of = |s: &Setting| s.dev().is_some_and(|d| own.contains(d));
-    let allowed = |s: &Step| !s.interrupts_traffic || s.setting.dev().is_some_and(|d| basis.anew.contains(d));
-    let mut steps: Vec<Step> = plan.steps.iter().filter(|s| of(&s.setting) && allowed(s)).cloned().collect();
-    // Rules of a device whose feature stays off would be refused, and a table would leave out queues that only they reach.
-    let waits = |dev: Option<&str>| {
-        let is_feature = |s: &&Step| matches!(s.setting, Setting::Ntuple { .. }) && s.setting.dev() == dev;
-        plan.steps.iter().filter(is_feature).any(|s| !allowed(s))
-    };
-    let needs_rules =
-        |s: &Setting| matches!(s, Setting::FlowRule { .. } | Setting::RssTable { .. } | Setting::RssContext { .. });
-    steps.retain(|s| !needs_rules(&s.setting) || !waits(s.setting.dev()));
+    let mut steps = permitted(&plan.steps, own, basis.anew);
     // A setting that is refused now must not undo the rest.
     steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
     let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();
     Ok(Replanned { steps, already, why_not: Vec::new() })
+}
+
+/// The steps of the interfaces `own` that may be written without asking: traffic is interrupted only on those that were set up
+/// again.
+fn permitted(steps: &[Step], own: &BTreeSet<String>, anew: &BTreeSet<String>) -> Vec<Step> {
+    let within = |s: &Setting, devs: &BTreeSet<String>| s.dev().is_some_and(|d| devs.contains(d));
+    let may_write = |s: &Step| !s.interrupts_traffic || within(&s.setting, anew);
+    // Rules of a device whose feature stays off would be refused, and a table would leave out queues that only they reach.
+    let is_ntuple = |s: &&Step| matches!(s.setting, Setting::Ntuple { .. });
+    let without_rules: BTreeSet<&str> =
+        steps.iter().filter(is_ntuple).filter(|s| !may_write(s)).filter_map(|s| s.setting.dev()).collect();
+    let waits = |s: &Setting| {
+        matches!(s, Setting::FlowRule { .. } | Setting::RssTable { .. } | Setting::RssContext { .. })
+            && s.dev().is_some_and(|d| without_rules.contains(d))
+    };
+    steps.iter().filter(|s| within(&s.setting, own) && may_write(s) && !waits(&s.setting)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_knob::Reason;
+    use ringwise_model::Fact;
+
+    use super::*;
+
+    fn step(setting: Setting, interrupts_traffic: bool) -> Step {
+        Step {
+            setting,
+            from: Fact::Absent,
+            rule: "W01".into(),
+            reason: Reason::NearestQueue,
+            source: String::new(),
+            interrupts_traffic,
+            if_refused: IfRefused::PutBack,
+            instead: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_needs_rules_waits_with_them() {
+        let dev = |d: &str| d.to_string();
+        let table = |d: &str| Setting::RssTable { dev: dev(d), table: vec![0, 1] };
+        let steps = [
+            step(Setting::Ntuple { dev: dev("eth0"), on: true }, true),
+            step(table("eth0"), false),
+            step(Setting::XpsCpus { dev: dev("eth0"), queue: 0, cpus: "0".parse().unwrap() }, false),
+            step(Setting::Ntuple { dev: dev("eth1"), on: true }, false),
+            step(table("eth1"), false),
+            step(table("eth2"), false),
+        ];
+        let own = BTreeSet::from([dev("eth0"), dev("eth1")]);
+        let written = |anew: &[&str]| {
+            let anew = anew.iter().map(|d| dev(d)).collect();
+            permitted(&steps, &own, &anew).iter().map(|s| s.setting.address().unwrap().to_string()).collect::<Vec<_>>()
+        };
+        let all: Vec<String> = steps[..5].iter().map(|s| s.setting.address().unwrap().to_string()).collect();
+        assert_eq!(written(&[]), all[2..], "eth0 waits for the permission");
+        assert_eq!(written(&["eth0"]), all, "its traffic was interrupted anyway");
+        assert_eq!(written(&["eth2"]), all[2..], "another interface does not count");
+    }
 }
 
 /// `own`: the interfaces whose steps are used. `None`: none of the interfaces has a link.
