@@ -1,14 +1,17 @@
 //! Interrupts that the service has moved because of the load, beside a table: their base, and who restores it.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::guard::{ApplierState, Watched, guard_tables};
-use ringwise_apply::{Halt, Journals, Request, Verdict, balance_step, restore_balanced};
+use ringwise_apply::{Ending, Halt, Journals, Request, Verdict, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting, live};
 use ringwise_model::{CpuId, Title};
-use ringwise_testkit::sim::{Sim, build};
+use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done()))
@@ -18,16 +21,20 @@ fn by() -> Request {
     Request { argv: vec!["x".into()], ..Request::default() }
 }
 
-/// As `ringwise daemon --act` does it.
-fn moved(sim: &Arc<Sim>, dir: &Dir, base: &Setting, to: &Setting) {
+/// As `ringwise daemon --act` requests it.
+fn request(sim: &Arc<Sim>, base: &Setting, to: &Setting) -> Request {
     let from = live(&look(sim), &to.address().unwrap()).known().unwrap().clone();
     let reason = Reason::UnevenLoad { before_percent: 90, predicted_percent: 70 };
-    let request = Request {
+    Request {
         title: Title::Balance { dev: "eth0".into() },
         base: vec![base.clone()],
         steps: vec![balance_step(to.clone(), from, reason)],
         ..by()
-    };
+    }
+}
+
+fn moved(sim: &Arc<Sim>, dir: &Dir, base: &Setting, to: &Setting) {
+    let request = request(sim, base, to);
     let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
     assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
     sim.traffic("eth0");
@@ -125,4 +132,83 @@ fn a_base_of_several_cpus_comes_back() {
     restore_balanced(&host(&sim), &dir.store(), None, &by(), &policy()).unwrap();
     assert!(ringwise_knob::compare(&base, &look(&sim)).holds());
     assert!(balanced(&sim, &dir).is_empty());
+}
+
+/// Where the process dies during the change of a table.
+#[derive(Debug, Clone, Copy)]
+enum Death {
+    BeforeWrite(usize),
+    AfterWrite(usize),
+    /// At the n-th access to the state directory.
+    InJournal(usize),
+}
+
+/// Entries and an interrupt were moved before; the process is killed during the next change of the table, and then the base comes back.
+#[test]
+fn killed_at_every_point_of_a_change() {
+    let (writes, accesses) = {
+        let dir = Dir::new();
+        let (sim, base) = with_moves(&dir);
+        let count = Arc::new(AtomicUsize::new(0));
+        let c = count.clone();
+        let store = dir.store().with_hook(Arc::new(move |_: &Path| {
+            c.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }));
+        sim.forget_writes();
+        let request = request(&sim, &base, &other_table(&sim));
+        ringwise_apply::run(&host(&sim), &request, &store, &Here::default().policy(), &mut |_| {}).unwrap();
+        (sim.writes(), count.load(Ordering::Relaxed))
+    };
+    assert!(writes >= 1 && accesses > 5, "{writes} writes, {accesses} accesses");
+    let at_writes = (0..writes).flat_map(|k| [Death::BeforeWrite(k), Death::AfterWrite(k)]);
+    for death in at_writes.chain((0..accesses).map(Death::InJournal)) {
+        let (dir, here) = (Dir::new(), Here::default());
+        let (sim, base) = with_moves(&dir);
+        let request = request(&sim, &base, &other_table(&sim));
+        sim.forget_writes();
+        let accessed = AtomicUsize::new(0);
+        let dying = sim.clone();
+        let store = dir.store().with_hook(Arc::new(move |_: &Path| {
+            let now = accessed.fetch_add(1, Ordering::Relaxed);
+            if dying.is_dead() {
+                std::panic::panic_any(Killed);
+            }
+            if matches!(death, Death::InJournal(k) if k == now) {
+                dying.kill();
+            }
+            Ok(())
+        }));
+        match death {
+            Death::BeforeWrite(k) => sim.fault(Fault::KillBefore { at: At::Write(k) }),
+            Death::AfterWrite(k) => sim.fault(Fault::KillAfter { at: At::Write(k) }),
+            Death::InJournal(_) => {}
+        }
+        assert!(
+            killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &here.policy(), &mut |_| {})),
+            "{death:?}"
+        );
+        sim.heal();
+        // First the guard of this change, if there was one, then the one of the service.
+        if here.state.lock().unwrap().lock.is_some() {
+            here.acts_on(6, &sim, &dir.store()).unwrap();
+        }
+        guard_tables(&host(&sim), &dir.store(), &mut Gone, &policy()).unwrap();
+        sim.traffic("eth0");
+        assert_eq!(table(&sim), base, "{death:?}");
+        for queue in [2, 3] {
+            let own = irq("eth0", queue, &queue.to_string());
+            assert!(ringwise_knob::compare(&own, &look(&sim)).holds(), "{death:?}: queue {queue}");
+        }
+        assert!(balanced(&sim, &dir).is_empty(), "{death:?}");
+        let unfinished = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
+        assert!(unfinished.iter().all(|t| !matches!(t.ending, Ending::Unfinished)), "{death:?}: {unfinished:?}");
+    }
+}
+
+/// The present table with one more entry moved.
+fn other_table(sim: &Arc<Sim>) -> Setting {
+    let Setting::RssTable { dev, table: mut entries } = table(sim) else { unreachable!() };
+    entries[1] = 6;
+    Setting::RssTable { dev, table: entries }
 }

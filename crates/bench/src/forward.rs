@@ -412,7 +412,9 @@ pub fn limit(load: &LoadResult, side: &HostSide, output: &[Port], generator: &[C
     if let Some(offered) = load.offered_per_s.filter(|o| load.sent_per_s < o * OFFERED_PERCENT / 100.0) {
         return Limit::Generator(format!("sent {:.0} of {offered:.0} packets/s", load.sent_per_s));
     }
-    if lost <= LOSS_PERCENT {
+    // Packets that wait in long queues are not lost yet.
+    let is_late = load.done_per_s < load.sent_per_s * OFFERED_PERCENT / 100.0;
+    if lost <= LOSS_PERCENT && !is_late {
         return match load.offered_per_s {
             Some(_) => Limit::Offered,
             None => Limit::Generator(format!(

@@ -202,6 +202,7 @@ fn the_limit_is_named() {
     let l = |offered, sent, lost| LoadResult {
         offered_per_s: offered,
         sent_per_s: sent,
+        done_per_s: sent * (1.0 - lost / 100.0),
         lost_percent: Some(lost),
         ..load(None)
     };
@@ -212,6 +213,8 @@ fn the_limit_is_named() {
         Limit::Generator("sent 1500000 of 2000000 packets/s".into())
     );
     assert_eq!(limit(&l(Some(1e4), 1e4, 0.0), &side(1.0, &[100.0]), &o, &[]), Limit::Offered);
+    let late = LoadResult { done_per_s: 6e3, ..l(Some(1e4), 1e4, 0.0) };
+    assert_eq!(limit(&late, &side(1.0, &[100.0, 5.0]), &o, &[]), Limit::Cpu(vec![0]), "the rest is in queues");
     assert!(matches!(limit(&l(None, 1e4, 0.0), &side(1.0, &[100.0]), &o, &[]), Limit::Generator(_)));
     assert_eq!(limit(&l(Some(1e4), 1e4, 20.0), &side(1.0, &[100.0, 5.0, 98.0]), &o, &[]), Limit::Cpu(vec![0, 2]));
     let sender = CpuUse { cpu: 2, ..CpuUse::default() };

@@ -116,8 +116,12 @@ impl Here {
 
     /// The applier is dead or done: what the guard does, with the lock that it holds.
     pub(crate) fn acts(&self, sim: &Arc<Sim>, store: &Store) -> Result<Option<Outcome>, Error> {
+        self.acts_on(1, sim, store)
+    }
+
+    /// The same of this transaction.
+    pub(crate) fn acts_on(&self, id: u64, sim: &Arc<Sim>, store: &Store) -> Result<Option<Outcome>, Error> {
         let lock = self.state.lock().unwrap().lock.take();
-        let id = 1;
         guard(&host(sim), store, id, Some(lock.expect("the lock")), None, &policy(), &mut |_| {})
     }
 
