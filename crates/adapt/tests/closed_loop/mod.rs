@@ -18,6 +18,12 @@ pub struct Adaptive {
     /// Packets of each entry since the count began.
     counting: Option<(CountMethod, u64, Vec<u64>)>,
     pub named: Vec<Elephant>,
+    /// The second in which the last of them was named.
+    pub named_at: Option<u64>,
+    /// The second of the last change, restorations included.
+    pub changed_at: Option<u64>,
+    /// Size of the adapter's state when it is stored, at the end of each hour, in bytes.
+    pub stored_bytes: Vec<usize>,
     /// What forbids to write the table.
     pub forbidden: Vec<Forbidden>,
     pub restored: usize,
@@ -81,6 +87,9 @@ impl Policy for Adaptive {
             rps: None,
         };
         let action = self.adapter.step(now, &signals);
+        if seen.second.is_multiple_of(3600) {
+            self.stored_bytes.push(serde_json::to_string(&self.adapter).map_or(usize::MAX, |text| text.len()));
+        }
         let kind = std::mem::discriminant(&action);
         if self.log.last().is_none_or(|(_, a)| std::mem::discriminant(a) != kind) && self.log.len() < 10_000 {
             self.log.push((seen.second, action.clone()));
@@ -99,6 +108,7 @@ impl Policy for Adaptive {
             }
             Action::Named { elephant } => {
                 self.named.push(elephant);
+                self.named_at = Some(seen.second);
                 Moves::Table(Vec::new())
             }
             Action::Off { .. } => {
@@ -122,6 +132,7 @@ impl Policy for Adaptive {
             }
         };
         self.adapter.settled(now, Settled::Written);
+        self.changed_at = Some(seen.second);
         change
     }
 }
