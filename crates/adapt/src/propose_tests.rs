@@ -161,6 +161,68 @@ fn little_gain_is_no_gain() {
     assert!(matches!(even.propose(), Err(NoProposal::TooLittle { .. })), "{:?}", even.propose());
 }
 
+/// Loads of eight CPUs, of which CPU 0 has one entry of `points` that may move. The rest of each CPU's load is 16 entries that stay.
+fn one_entry_of(points: f64, loads: [f64; 8]) -> Result<Proposal, NoProposal> {
+    let packets = |points: f64| (points * 100_000.0).round() as u64;
+    let mut entries: Vec<Vec<u64>> = loads.iter().map(|l| vec![packets(l / 16.0); 16]).collect();
+    entries[0] = vec![packets((loads[0] - points) / 16.0); 16];
+    entries[0].insert(0, packets(points));
+    let entries: Vec<&[u64]> = entries.iter().map(Vec::as_slice).collect();
+    let mut c = Case::new(&entries, &loads);
+    c.pinned = (1..c.table.len()).collect();
+    c.propose()
+}
+
+#[test]
+fn both_limits_of_the_gain() {
+    // The variance falls by 15 %, so only the busiest CPU can be the reason: 10 points.
+    let busy = [80.0, 10.0, 10.0, 10.0, 69.0, 69.0, 69.0, 10.0];
+    let little = one_entry_of(9.9, busy);
+    let Err(NoProposal::TooLittle { entries: 1, maximum_points, variance_percent }) = little else { panic!("{little:?}") };
+    assert!((maximum_points - 9.9).abs() < 1e-2 && variance_percent < 20.0, "{little:?}");
+    let enough = one_entry_of(10.1, busy).unwrap();
+    assert!(matches!(enough.why, Gain::Maximum { points } if (points - 10.1).abs() < 1e-2), "{enough:?}");
+    // The busiest CPU falls by 1.3 points, so only the variance can be the reason: 25 %.
+    let close = [66.0, 48.0, 60.0, 58.0, 58.0, 58.0, 58.0, 58.0];
+    let little = one_entry_of(1.2, close);
+    let Err(NoProposal::TooLittle { entries: 1, variance_percent, .. }) = little else { panic!("{little:?}") };
+    assert!((variance_percent - 24.0).abs() < 0.1, "{little:?}");
+    let enough = one_entry_of(1.3, close).unwrap();
+    assert!(matches!(enough.why, Gain::Variance { percent } if (percent - 25.8).abs() < 0.1), "{enough:?}");
+}
+
+#[test]
+fn a_fall_of_the_variance_within_the_error_of_loads_is_no_gain() {
+    // By 41 %, but by 3.7 points squared.
+    let nearly = [66.0, 54.0, 60.0, 60.0, 60.0, 60.0, 60.0, 60.0];
+    let little = one_entry_of(1.4, nearly);
+    let Err(NoProposal::TooLittle { variance_percent, .. }) = little else { panic!("{little:?}") };
+    assert!(variance_percent > 35.0, "{little:?}");
+    // By 4.2 points squared.
+    assert!(one_entry_of(1.6, nearly).is_ok(), "{:?}", one_entry_of(1.6, nearly));
+}
+
+#[test]
+fn all_steps_together_must_gain_enough_and_each_one_more_than_noise() {
+    let light: &[u64] = &[1000; 16];
+    let one_of = |entries: usize| {
+        let heavy = vec![32_000 / entries as u64; entries];
+        let mut c = Case::new(
+            &[&heavy, light, light, light, light, light, light, light],
+            &[90.0, 45.0, 45.0, 45.0, 45.0, 45.0, 45.0, 45.0],
+        );
+        c.most = 1;
+        c.propose()
+    };
+    // 2.8 points of 39: neither limit is reached by this step.
+    let step = one_of(32).unwrap();
+    assert!(matches!(step.why, Gain::Variance { percent } if percent < 25.0), "{step:?}");
+    // 0.3 points: the loads are not known that well.
+    let little = one_of(320);
+    let Err(NoProposal::TooLittle { entries: 1, maximum_points, .. }) = little else { panic!("{little:?}") };
+    assert!(maximum_points > 10.0, "all steps together: {little:?}");
+}
+
 #[test]
 fn an_elephant_is_named_once_its_neighbours_cannot_help() {
     let mice: &[u64] = &[1000; 16];
