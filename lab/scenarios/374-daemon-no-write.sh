@@ -1,5 +1,5 @@
 #!/bin/sh
-# The service requested to write RSS tables: it writes none if the device does not hash, if RPS or a rule selects the queue, or if packets have no hash. Where the driver reports no hash, sampled headers replace it. A step that does not help as predicted is restored. A NIC that sets itself up again for a write is skipped afterwards.
+# The service requested to write RSS tables: it writes none if the device does not hash, if RPS or a rule selects the queue, or if packets have no hash (MPLS, PPPoE). Where the driver reports no hash, sampled headers replace it. A step that does not help as predicted is restored. A NIC that sets itself up again for a write is skipped afterwards.
 # hosts: router16
 # kernels: 6.12
 # areas: daemon
@@ -28,6 +28,7 @@ reason() {
 	"${@:-load}"
 	check "$_case: the reason is given" logged "; no better table: $_why" 60
 	sleep 10
+	touch /tmp/enough
 	send_end
 	grep -F 'mq0: ' $log
 	same "$_case: no transaction" "$(journals)" "$_written"
@@ -57,13 +58,26 @@ for r in $(ethtool -n mq0 | awk '/^Filter:/ { print $2 }'); do
 	ethtool -N mq0 delete "$r"
 done
 
-# Frames that the device does not parse, as it would not parse PPPoE: queue 0 gets all of them. The cost is that of the driver's poll.
+# Frames that the device does not parse: queue 0 gets all of them. The cost is that of the driver's poll.
 unparsed() {
 	[ -z "$sender" ] || send_end
 	send mq1 mq0 1500 "mpls 00010140"
 	echo 600000 >/sys/module/mqnic/parameters/poll_ns
 }
-reason "frames without a hash" "100.0 % of the packets have no hash" unparsed
+reason "MPLS" "100.0 % of the packets have no hash" unparsed
+
+# One PPPoE session: bursts of 60 frames, 600 to 1,000 frames a second.
+pppoe() {
+	[ -z "$sender" ] || send_end
+	rm -f /tmp/enough
+	while [ ! -e /tmp/enough ]; do
+		frames mq1 mq0 pppoe 60
+		sleep 0.05
+	done &
+	sender=$!
+	echo 1300000 >/sys/module/mqnic/parameters/poll_ns
+}
+reason "PPPoE" "100.0 % of the packets have no hash" pppoe
 
 # The driver does not report the hash that the device uses.
 echo 4194304 >/sys/module/mqnic/parameters/quirk

@@ -196,7 +196,15 @@ fn a_manual_change_stops_it() {
 
 #[test]
 fn forbidden_writes_are_not_proposed() {
-    for forbidden in [Forbidden::WriteResetsDevice, Forbidden::HashOff, Forbidden::Rps, Forbidden::Unknown] {
+    let all = [
+        Forbidden::WriteResetsDevice,
+        Forbidden::HashOff,
+        Forbidden::Rps,
+        Forbidden::Rules,
+        Forbidden::Rfs,
+        Forbidden::Unknown,
+    ];
+    for forbidden in all {
         let mut h = Host::uneven();
         h.forbidden = vec![forbidden];
         let mut last = h.second();
