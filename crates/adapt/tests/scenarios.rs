@@ -2,7 +2,7 @@
 //! seeds than those here.
 
 use ringwise_adapt::Forbidden;
-use ringwise_flow::balance::balance;
+use ringwise_flow::balance::{MoveLimits, balance, balance_within};
 use ringwise_testkit::closed_loop::{Interface, Policy, Program, Report, StandStill, Traffic, run};
 
 use crate::closed_loop::Adaptive;
@@ -23,6 +23,29 @@ fn hours(traffic: &Traffic, policy: &mut dyn Policy, hours: u64, seed: u64) -> R
 fn possible(entries: &[f64]) -> f64 {
     let loads: Vec<u64> = entries.iter().map(|e| (e * 1e9) as u64).collect();
     balance(&interface().table, &loads, &[], 8, |_| true, 1.0).after
+}
+
+/// The lowest ratio that single moves reach if each leaves its receiver at 60 %, or 10 points above the mean, and 10 points below the donor.
+fn possible_for_receivers(entries: &[f64]) -> f64 {
+    let loads: Vec<u64> = entries.iter().map(|e| (e * 1e9) as u64).collect();
+    let mean = entries.iter().sum::<f64>() / 8.0;
+    let reached = |target: f64| {
+        let mut table = interface().table;
+        loop {
+            let mut now = interface();
+            now.table.clone_from(&table);
+            let offered = now.offered(entries);
+            let most = |donor: u32| 0.60f64.max(mean + 0.10).min(offered[donor as usize] - 0.10);
+            let accepts = |from: u32, _: u32, load: u64| load as f64 / 1e9 <= most(from);
+            let limits = MoveLimits { entries: 1, accepts: &accepts, ..MoveLimits::NONE };
+            let b = balance_within(&table, &loads, &[], 8, |_| true, target, &limits);
+            if b.moves.is_empty() {
+                return b.after;
+            }
+            table = b.table;
+        }
+    };
+    (0..100).map(|step| reached(1.0 + f64::from(step) * 0.01)).fold(f64::INFINITY, f64::min)
 }
 
 /// Many flows of falling weight: the 1.42 is a typical ratio at the begin. The load counts as even from 7 points
@@ -58,22 +81,30 @@ fn many_flows_are_even_after_a_minute_and_few_moves() {
 /// One flow is more than a CPU's share: what is beside it moves away, and then it is named.
 #[test]
 fn an_elephant_is_named_when_nothing_better_is_possible() {
-    let (mut within, mut others, mut refused) = (0, 0, 0);
+    let (mut within, mut others, mut refused, mut close) = (0, 0, 0, 0);
     for seed in SEEDS {
         let mut traffic = Traffic::zipf(128, 10_000, 1.1, 8.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
         let (mut now, mut policy) = (interface(), Adaptive::default());
         let report = run(&mut now, &mut traffic, &mut policy, 1800, seed);
         let (after, best) = (now.max_to_mean(&entries), possible(&entries));
+        let for_receivers = possible_for_receivers(&entries);
+        close += usize::from(after <= for_receivers * 1.05);
         let heaviest = (0..128).max_by(|a, b| entries[*a].total_cmp(&entries[*b])).unwrap();
         println!(
-            "seed {seed}: {:.2} to {after:.2}, possible {best:.2}, {} entries, named {:?}",
+            "seed {seed}: {:.2} to {after:.2}, possible {best:.2}, for receivers {for_receivers:.2}, {} entries, named {:?}",
             interface().max_to_mean(&entries),
             report.moves,
-            policy.named.iter().map(|e| e.entry).collect::<Vec<_>>()
+            policy.named.iter().map(|(second, e)| (*second, e.entry)).collect::<Vec<_>>()
         );
-        assert!(policy.named.iter().any(|e| e.entry == heaviest), "seed {seed}: {:?}", policy.named);
-        // An entry that no CPU may receive may be left beside it.
+        assert!(policy.named.iter().any(|(_, e)| e.entry == heaviest), "seed {seed}: {:?}", policy.named);
+        // Others are still balanced.
+        for (second, elephant) in &policy.named {
+            let mut later = policy.table_moves.iter().filter(|(when, _)| when >= second);
+            let own = later.find(|(_, m)| m.from == elephant.queue || m.to == elephant.queue);
+            assert_eq!(own, None, "seed {seed}: moved for entry {}, named after {second} s", elephant.entry);
+        }
+        // An entry that no CPU may receive may be left beside it. In most of these draws it could have moved first, while a CPU had room.
         let offered = now.offered(&entries);
         let cpu = now.table[heaviest];
         let neighbours = (0..128).filter(|e| *e != heaviest && now.table[*e] == cpu);
@@ -88,8 +119,11 @@ fn an_elephant_is_named_when_nothing_better_is_possible() {
         within += usize::from(after <= best * 1.05);
         others += 1;
     }
-    println!("{within} of {others} within 5 %; {refused} with an entry that no CPU may receive");
+    println!("{within} of {others} within 5 %; {refused} with an entry that no CPU may receive at the end");
+    println!("{close} of {} within 5 % of what single moves reach", others + refused);
     assert!(within * 4 >= others * 3, "{within} of {others}");
+    // Not all: a step seeks a ratio of 1.05, and passes over an entry that is heavier than the room below it.
+    assert!(close >= 8, "{close}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
 use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
-use ringwise_adapt::moves::Moves;
+use ringwise_adapt::moves::{Moves, TableMove};
 use ringwise_adapt::propose::Elephant;
 use ringwise_adapt::{Action, Adapter, Forbidden, Permitted, Settled, Signals};
 use ringwise_flow::balance::balance;
@@ -17,11 +17,10 @@ pub struct Adaptive {
     pub adapter: Adapter,
     /// Packets of each entry since the count began.
     counting: Option<(CountMethod, u64, Vec<u64>)>,
-    pub named: Vec<Elephant>,
-    /// The second in which the last of them was named.
-    pub named_at: Option<u64>,
-    /// The second of the last change, restorations included.
-    pub changed_at: Option<u64>,
+    /// Elephants, with the seconds in which they were named.
+    pub named: Vec<(u64, Elephant)>,
+    /// Moves of entries with their seconds, restorations included.
+    pub table_moves: Vec<(u64, TableMove)>,
     /// Size of the adapter's state when it is stored, at the end of each hour, in bytes.
     pub stored_bytes: Vec<usize>,
     /// What forbids to write the table.
@@ -107,8 +106,7 @@ impl Policy for Adaptive {
                 moves
             }
             Action::Named { elephant } => {
-                self.named.push(elephant);
-                self.named_at = Some(seen.second);
+                self.named.push((seen.second, elephant));
                 Moves::Table(Vec::new())
             }
             Action::Off { .. } => {
@@ -132,7 +130,7 @@ impl Policy for Adaptive {
             }
         };
         self.adapter.settled(now, Settled::Written);
-        self.changed_at = Some(seen.second);
+        self.table_moves.extend(moves.entries().iter().map(|m| (seen.second, *m)));
         change
     }
 }
