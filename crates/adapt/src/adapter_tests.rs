@@ -25,7 +25,9 @@ struct Host {
     elsewhere: fn(CountMethod) -> u64,
     /// The table is written, but the loads do not change.
     no_effect: Option<Vec<u32>>,
-    drops: u64,
+    drops: Option<u64>,
+    /// Of the whole interface.
+    nic_drops: Option<u64>,
     counting: Option<CountMethod>,
 }
 
@@ -41,7 +43,8 @@ impl Host {
             forbidden: Vec::new(),
             elsewhere: |_| 0,
             no_effect: None,
-            drops: 0,
+            drops: Some(0),
+            nic_drops: None,
             counting: None,
         }
     }
@@ -57,13 +60,15 @@ impl Host {
         self.now += s(1);
         let drops = self.drops;
         let queue =
-            |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(drops), ..QueueSample::default() };
+            |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops, ..QueueSample::default() };
         let cpu = |(i, l): (u32, f64)| (i, CpuSample { busy_percent: Some(l), node: Some(0), ..CpuSample::default() });
         let sample = Sample {
             at: self.now,
             queues: (0..8).map(queue).collect(),
             cpus: (0..).zip(self.loads()).map(cpu).collect(),
             out_of_order: Some(0),
+            nic_drops: self.nic_drops,
+            ..Sample::default()
         };
         let counts = self.counting.map(|method| EntryEvidence {
             method,
@@ -169,9 +174,29 @@ fn more_drops_restore_a_step_that_balances() {
     let mut h = Host::uneven();
     let p = h.proposal(20);
     h.write(&p.moves);
-    h.drops = 500;
+    h.drops = Some(500);
     let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
     assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { before: 0.0, .. }, .. }), "{action:?}");
+}
+
+#[test]
+fn more_drops_of_the_interface_restore_a_step_if_the_driver_counts_none_by_queue() {
+    let mut h = Host::uneven();
+    (h.drops, h.nic_drops) = (None, Some(3));
+    let p = h.proposal(20);
+    h.write(&p.moves);
+    h.nic_drops = Some(500);
+    let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
+    assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { before: 3.0, .. }, .. }), "{action:?}");
+    // Unknown before or afterwards is not zero.
+    for (before, after) in [(None, Some(500)), (Some(500), None), (None, None)] {
+        let mut h = Host::uneven();
+        (h.drops, h.nic_drops) = (None, before);
+        let p = h.proposal(20);
+        h.write(&p.moves);
+        h.nic_drops = after;
+        h.until(6, |a| matches!(a, Action::Rest(RestReason::Kept(KeepReason::Gained { .. }))));
+    }
 }
 
 #[test]

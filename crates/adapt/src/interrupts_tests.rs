@@ -48,6 +48,7 @@ impl Host {
             queues: (0..self.cpus.len() as u32).map(queue).collect(),
             cpus: (0..).zip(&self.loads).map(cpu).collect(),
             out_of_order: Some(0),
+            ..Sample::default()
         }
     }
 

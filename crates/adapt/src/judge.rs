@@ -45,6 +45,12 @@ pub struct Measured {
     pub drops_per_s: BTreeMap<u32, f64>,
     /// Segments out of order per second. `None`: unknown.
     pub out_of_order_per_s: Option<f64>,
+    /// Packets per second that the NIC dropped, of all queues. `None`: unknown.
+    #[serde(default)]
+    pub nic_drops_per_s: Option<f64>,
+    /// Packets per second that the driver or the stack dropped. `None`: unknown.
+    #[serde(default)]
+    pub stack_drops_per_s: Option<f64>,
 }
 
 impl Measured {
@@ -55,9 +61,18 @@ impl Measured {
         for (cpu, load) in loads.iter_mut().filter(|(_, load)| **load >= SATURATED_PERCENT) {
             *load *= demand(samples, *cpu).unwrap_or(1.0);
         }
-        let known: Vec<u64> = samples.iter().filter_map(|s| s.out_of_order).collect();
-        let out_of_order_per_s = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
-        Some(Self { loads, drops_per_s, out_of_order_per_s })
+        Some(Self { loads, drops_per_s, ..Self::of_interface(samples) })
+    }
+
+    /// What is not known by CPU.
+    fn of_interface(samples: &[&Sample]) -> Self {
+        Self {
+            loads: BTreeMap::new(),
+            drops_per_s: BTreeMap::new(),
+            out_of_order_per_s: per_s(samples, |s| s.out_of_order),
+            nic_drops_per_s: per_s(samples, |s| s.nic_drops),
+            stack_drops_per_s: per_s(samples, |s| s.stack_drops),
+        }
     }
 
     /// Means of the newest samples: all of them if the loads were steady, otherwise the newer half, because an earlier load
@@ -90,17 +105,14 @@ impl Measured {
         };
         let loads: BTreeMap<u32, f64> = cpus.iter().filter_map(mean).collect();
         let drops_per_s = cpus.iter().filter_map(|cpu| Some((*cpu, drops_per_s(samples, *cpu)?))).collect();
-        let known: Vec<u64> = samples.iter().filter_map(|s| s.out_of_order).collect();
-        let out_of_order_per_s = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
-        (!loads.is_empty()).then_some(Self { loads, drops_per_s, out_of_order_per_s })
+        (!loads.is_empty()).then(|| Self { loads, drops_per_s, ..Self::of_interface(samples) })
     }
 
     /// The same with the packets that full backlogs lost: RPS passes packets on through these.
     pub fn of_steering(samples: &[&Sample], cpus: &[u32]) -> Option<Self> {
         let mut all = Self::of_all_time(samples, cpus)?;
         for cpu in cpus {
-            let known: Vec<u64> = samples.iter().filter_map(|s| s.cpus.get(cpu)?.backlog_drops).collect();
-            let lost = (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64);
+            let lost = per_s(samples, |s| s.cpus.get(cpu)?.backlog_drops);
             match (all.drops_per_s.get_mut(cpu), lost) {
                 (Some(drops), Some(lost)) => *drops += lost,
                 _ => _ = all.drops_per_s.remove(cpu),
@@ -117,8 +129,12 @@ impl Measured {
 
 /// Dropped packets per second of the CPU's queues. `None`: unknown in too many samples.
 fn drops_per_s(samples: &[&Sample], cpu: u32) -> Option<f64> {
-    let of = |s: &&Sample| s.queues.iter().filter(|q| q.cpu == Some(cpu)).map(|q| q.drops).sum::<Option<u64>>();
-    let known: Vec<u64> = samples.iter().filter_map(of).collect();
+    per_s(samples, |s| s.queues.iter().filter(|q| q.cpu == Some(cpu)).map(|q| q.drops).sum())
+}
+
+/// The mean of what is known. `None`: unknown in too many samples.
+fn per_s(samples: &[&Sample], of: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
+    let known: Vec<u64> = samples.iter().filter_map(|s| of(s)).collect();
     (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64)
 }
 
@@ -181,12 +197,21 @@ pub enum RestoreReason {
     NotMeasured,
 }
 
-/// Judges a step by the CPUs from which and to which something moved: what changes on others is not its effect.
+/// Judges a step by the CPUs from which and to which something moved: what changes on others is not its effect. Where the drops of these CPUs
+/// are unknown, because the driver counts none by queue, those of the whole interface take their place.
 pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result<KeepReason, RestoreReason> {
     let involved = proposal.involved();
     let drops = (before.drops_of(&involved), after.drops_of(&involved));
     let out_of_order = || more_out_of_order(before.out_of_order_per_s, after.out_of_order_per_s);
-    if let Some(why) = more_drops(drops.0, drops.1).or_else(out_of_order) {
+    let of_interface = || {
+        more_drops(before.nic_drops_per_s, after.nic_drops_per_s)
+            .or_else(|| more_drops(before.stack_drops_per_s, after.stack_drops_per_s))
+    };
+    let more = match drops {
+        (Some(before), Some(after)) => more_drops(Some(before), Some(after)),
+        _ => of_interface(),
+    };
+    if let Some(why) = more.or_else(out_of_order) {
         return Err(why);
     }
     if let Some((m, Crowded::Programs { .. })) = proposal.moves.interrupt().map(|m| (m, m.why)) {
@@ -309,7 +334,13 @@ mod tests {
     }
 
     fn measured(list: &[f64]) -> Measured {
-        Measured { loads: loads(list), drops_per_s: drops(0.0, list.len()), out_of_order_per_s: Some(10.0) }
+        Measured {
+            loads: loads(list),
+            drops_per_s: drops(0.0, list.len()),
+            out_of_order_per_s: Some(10.0),
+            nic_drops_per_s: None,
+            stack_drops_per_s: None,
+        }
     }
 
     fn drops(per_cpu: f64, cpus: usize) -> BTreeMap<u32, f64> {
@@ -375,6 +406,57 @@ mod tests {
         assert!(judge(&p, &before, &after).is_ok(), "few");
         let after = Measured { out_of_order_per_s: Some(1000.0), ..good };
         assert_eq!(judge(&p, &before, &after), Err(RestoreReason::OutOfOrder { before: 10.0, after: 1000.0 }));
+    }
+
+    #[test]
+    fn drops_of_the_interface_count_where_those_of_the_queues_are_unknown() {
+        let (p, known) = twenty();
+        let of = |m: &Measured, nic: Option<f64>, stack: Option<f64>| Measured {
+            drops_per_s: BTreeMap::new(),
+            nic_drops_per_s: nic,
+            stack_drops_per_s: stack,
+            ..m.clone()
+        };
+        let good = measured(&[70.0, 55.0, 55.0]);
+        let judged = |before: [Option<f64>; 2], after: [Option<f64>; 2]| {
+            judge(&p, &of(&known, before[0], before[1]), &of(&good, after[0], after[1]))
+        };
+        let more = Err(RestoreReason::Drops { before: 5.0, after: 60.0 });
+        assert_eq!(judged([Some(5.0), Some(0.0)], [Some(60.0), Some(0.0)]), more);
+        assert_eq!(judged([Some(0.0), Some(5.0)], [Some(0.0), Some(60.0)]), more);
+        assert_eq!(judged([None, Some(5.0)], [None, Some(60.0)]), more, "the other place is unknown");
+        assert!(judged([Some(60.0), Some(60.0)], [Some(60.0), Some(60.0)]).is_ok(), "as many");
+        for unknown in [[None, None], [None, Some(0.0)]] {
+            assert!(judged(unknown, [Some(60.0), Some(0.0)]).is_ok(), "nothing to compare with");
+            assert!(judged([Some(60.0), Some(0.0)], unknown).is_ok(), "nothing to compare with");
+        }
+        // Other queues drop.
+        let after = Measured { nic_drops_per_s: Some(60.0), ..good };
+        let before = Measured { nic_drops_per_s: Some(0.0), ..known.clone() };
+        assert!(judge(&p, &before, &after).is_ok(), "the drops of the queues are known");
+    }
+
+    #[test]
+    fn drops_of_the_interface_are_known_from_enough_samples_only() {
+        let sample = |nic_drops, stack_drops| Sample {
+            cpus: [(0, 10.0), (1, 20.0)]
+                .map(|(cpu, busy)| (cpu, crate::load::CpuSample { busy_percent: Some(busy), ..Default::default() }))
+                .into(),
+            queues: [0, 1].map(|cpu| crate::load::QueueSample { cpu: Some(cpu), ..Default::default() }).into(),
+            nic_drops,
+            stack_drops,
+            ..Sample::default()
+        };
+        let samples = [
+            sample(Some(10), Some(2)),
+            sample(None, None),
+            sample(Some(20), None),
+            sample(Some(30), Some(2)),
+            sample(None, None),
+        ];
+        let m = Measured::new(&samples.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!((m.nic_drops_per_s, m.stack_drops_per_s), (Some(20.0), None), "the mean of three, and two of five");
+        assert!(m.drops_per_s.is_empty());
     }
 
     #[test]

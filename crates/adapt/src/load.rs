@@ -94,6 +94,12 @@ pub struct Sample {
     pub cpus: BTreeMap<u32, CpuSample>,
     /// TCP segments of the whole host that arrived out of order (`TcpExt TCPOFOQueue`). `None`: unknown.
     pub out_of_order: Option<u64>,
+    /// Packets of all queues for which the NIC had no free descriptor (`rx_missed_errors`). `None`: unknown.
+    #[serde(default)]
+    pub nic_drops: Option<u64>,
+    /// Packets that the driver or the stack dropped, full backlogs included (`rx_dropped`). `None`: unknown.
+    #[serde(default)]
+    pub stack_drops: Option<u64>,
 }
 
 impl Sample {

@@ -10,6 +10,7 @@ fn sample(second: u64, loads: &[f64]) -> Sample {
         queues: (0..loads.len() as u32).map(queue).collect(),
         cpus: (0..).zip(loads).map(cpu).collect(),
         out_of_order: Some(0),
+        ..Sample::default()
     }
 }
 

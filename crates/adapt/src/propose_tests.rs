@@ -31,6 +31,7 @@ impl Case {
             queues: (0..).zip(entries).map(queue).collect(),
             cpus: (0..).zip(loads).map(cpu).collect(),
             out_of_order: Some(0),
+            ..Sample::default()
         };
         let loads = (0..).zip(loads.iter().copied()).collect();
         Self { table, packets, sample, loads, pinned: Vec::new(), most: 100, named: None }

@@ -34,6 +34,7 @@ impl Host {
             queues: vec![QueueSample { cpu: Some(0), packets: Some(1000), drops, excluded, interrupt: Some(30) }],
             cpus: (0..8).map(|i| (i as u32, cpu(i))).collect(),
             out_of_order: Some(0),
+            ..Sample::default()
         }
     }
 

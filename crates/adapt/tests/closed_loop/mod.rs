@@ -60,6 +60,7 @@ impl Policy for Adaptive {
             queues: (0..interface.cpus.len()).map(queue).collect(),
             cpus: (0..).zip(&seen.busy_percent).map(cpu).collect(),
             out_of_order: Some(seen.out_of_order),
+            ..Sample::default()
         };
         if let Some((_, seconds, sums)) = &mut self.counting {
             *seconds += 1;

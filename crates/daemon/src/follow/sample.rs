@@ -133,7 +133,9 @@ pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sa
     let mask = r.machine.masks.get(r.dev).into_iter().flat_map(|m| m.applied.union(&m.helpers));
     let more = permitted.chain(mask).map(|c| CpuId(*c));
     let cpus = cpus.values().flatten().copied().chain(more).map(cpu).collect();
-    Sample { at, cpus, queues, out_of_order: r.rates.traffic.get(OUT_OF_ORDER).copied() }
+    let drops = r.rates.links.get(r.dev).map(|l| l.drops).unwrap_or_default();
+    let out_of_order = r.rates.traffic.get(OUT_OF_ORDER).copied();
+    Sample { at, cpus, queues, out_of_order, nic_drops: drops.nic, stack_drops: drops.stack }
 }
 
 fn cpu_sample(r: &CpuRates) -> CpuSample {
@@ -181,6 +183,28 @@ mod tests {
         assert_eq!(sums(&rates), [(CpuId(0), Some(5)), (CpuId(1), None)].into());
         rates.links.insert("eth0".into(), link(&[None, None], Some(0)));
         assert_eq!(sums(&rates)[&CpuId(0)], Some(0));
+    }
+
+    #[test]
+    fn drops_of_the_interface_by_place() {
+        use crate::follow::tests::of_queue;
+        use ringwise_observe::{Drops, LinkRates};
+
+        let wiring = Wiring { rx: [(0, Some(IrqId(30)))].into(), threads: Some(BTreeMap::new()), ..Wiring::default() };
+        let drops = |links: BTreeMap<String, LinkRates>| {
+            let rates = Rates { seconds: 1.0, links, ..Rates::default() };
+            let machine = &LoadLayout::default();
+            let r = Reading { dev: "eth0", wiring: &wiring, rates: &rates, packets: None, permitted: None, machine };
+            let s = sample(&r, None, Duration::from_secs(7));
+            (s.nic_drops, s.stack_drops, s.queues[0].drops)
+        };
+        let link = |nic, stack| {
+            let drops = Drops { nic, stack, tx: Some(90), ..Drops::default() };
+            LinkRates { drops, queues: vec![of_queue(0)], ..LinkRates::default() }
+        };
+        assert_eq!(drops([("eth0".into(), link(Some(5), Some(2)))].into()), (Some(5), Some(2), None));
+        assert_eq!(drops([("eth0".into(), link(Some(0), None))].into()), (Some(0), None, None));
+        assert_eq!(drops([("eth1".into(), link(Some(5), Some(2)))].into()), (None, None, None), "not read");
     }
 
     #[test]
