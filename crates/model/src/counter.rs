@@ -246,6 +246,9 @@ impl CpuCounter {
         [Self::SoftnetDropped, Self::SoftnetFlowLimit, Self::SoftnetProcessed, Self::SoftnetRps, Self::SoftnetSqueezed];
 }
 
+/// Pages that a slow allocation requests at once: `PP_ALLOC_CACHE_REFILL` in include/net/page_pool/types.h.
+const REFILL: f64 = 64.0;
+
 /// What a page pool did in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolUse {
@@ -284,6 +287,13 @@ impl PoolUse {
     pub fn lost_percent(&self) -> Option<f64> {
         let taken = self.fast.saturating_add(self.slow);
         (taken > 0).then(|| self.lost() as f64 / taken as f64 * 100.0)
+    }
+
+    /// The largest share of the pages that can come from the page allocator, in per cent: a slow allocation gets up to
+    /// 64 pages, and fewer when memory is short. `None`: the driver took no page.
+    pub fn slow_percent(&self) -> Option<f64> {
+        let taken = self.fast.saturating_add(self.slow);
+        (taken > 0).then(|| (self.slow as f64 * REFILL / taken as f64 * 100.0).min(100.0))
     }
 }
 

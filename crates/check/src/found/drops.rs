@@ -116,6 +116,15 @@ pub enum DropFound {
         /// Pages that were not recycled because another reference to them was left.
         in_use_per_second: f64,
     },
+    /// The page pool often has no recycled buffer, so that it takes new ones from the page allocator.
+    SlowAllocations {
+        /// Receive queue of the pool.
+        queue: u32,
+        /// The largest share of the pages that can come from the page allocator, in per cent.
+        percent: f64,
+        /// How often the pool went to the page allocator.
+        per_second: f64,
+    },
     /// The device sent pause frames for so long that it turned them off for a time.
     PauseStorms {
         /// How often.
@@ -189,6 +198,11 @@ impl fmt::Display for DropFound {
                  {}/s still in use)",
                 rate(*ring_full_per_second),
                 rate(*in_use_per_second)
+            ),
+            Self::SlowAllocations { queue, percent, per_second } => write!(
+                f,
+                "receive queue {queue}: up to {percent:.0} % of the buffers come from the page allocator ({} slow allocations/s)",
+                rate(*per_second)
             ),
             Self::PauseStorms { storms } => write!(f, "pause storms: {}", plural(*storms as usize, "event")),
             Self::PauseFrames { sent_per_second, received_per_second } => {

@@ -11,7 +11,8 @@ use crate::traffic::Traffic;
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
-const POOL: &str = "kernel documentation, networking/page_pool; net/core/page_pool.c: page_pool_put_unrefed_netmem, __page_pool_put_page";
+const POOL: &str = "kernel documentation, networking/page_pool; net/core/page_pool.c: page_pool_put_unrefed_netmem, __page_pool_put_page, \
+                    __page_pool_alloc_netmems_slow, page_pool_refill_alloc_cache";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 
 /// Share of a CPU's time in interrupts and softirqs, in per cent. Above `BUSY` the CPU is busy, above `WALL` it is at
@@ -440,13 +441,14 @@ pub(super) static RULES: &[Rule] = &[
         title: "receive buffers are not recycled",
         reads: "counters of page pools (netdev page-pool-stats-get), queues, NAPI instances",
         guard: "the kernel counts page pools (CONFIG_PAGE_POOL_STATS), and the driver names the NAPI instance of a pool (Linux 6.8)",
-        condition: "more than 10 % of the pages that the driver takes are not recycled, and more than 100 per second",
-        confirm: "ynl --family netdev --dump page-pool-stats-get: recycle-ring-full and recycle-released-refcnt",
+        condition: "more than 10 % of the pages that the driver takes are not recycled, and more than 100 per second; otherwise, more than 10 % can come from the page allocator (64 for each slow allocation), with more than 100 slow allocations per second",
+        confirm: "ynl --family netdev --dump page-pool-stats-get: recycle-ring-full, recycle-released-refcnt and alloc-slow",
         why: "A page that the pool cannot recycle loses its DMA mapping and goes back to the page allocator. The pool has to take a new page and map it for the device, which costs CPU time, with an IOMMU most of all.",
         source: POOL,
         by_hand: &[
             "ring full: more pages come back at once than the ring of the pool holds: a longer receive ring (ethtool -G DEV rx N) also lengthens the ring of the pool on drivers that derive one from the other, such as bnxt_en",
             "still in use: the driver or another user holds a reference to the page when the pool gets it back, or memory was short when the page was allocated (pfmemalloc); the kernel counts both as one",
+            "slow allocations alone: after its interrupt moved to another NUMA node, the pool releases the pages of the former node (alloc-waive grows): pin the interrupt; otherwise the pool still grows, packets wait long in sockets, or the driver does not mark its packets for recycling",
         ],
         rates: true,
         severity: Severity::Info,
@@ -457,14 +459,18 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 for (queue, p) in &l.pools {
-                    let Some(percent) = p.lost_percent().filter(|n| *n > 10.0) else { continue };
-                    if t.per_second(p.lost()) > 100.0 {
+                    let much = |percent: Option<f64>, n| percent.filter(|p| *p > 10.0 && t.per_second(n) > 100.0);
+                    if let Some(percent) = much(p.lost_percent(), p.lost()) {
                         say.found(DropFound::NotRecycled {
                             queue: *queue,
                             percent,
                             ring_full_per_second: t.per_second(p.ring_full),
                             in_use_per_second: t.per_second(p.in_use),
                         });
+                    // Slow allocations also replace pages that were not recycled: they are one finding.
+                    } else if let Some(percent) = much(p.slow_percent(), p.slow) {
+                        let per_second = t.per_second(p.slow);
+                        say.found(DropFound::SlowAllocations { queue: *queue, percent, per_second });
                     }
                 }
                 Some(())

@@ -312,6 +312,24 @@ fn lro_is_judged_by_the_requested_goal() {
     assert_eq!(judged(Goal::Rpc, false), None);
 }
 
+/// Slow allocations are a finding where few pages were not recycled. Where many were not, they are part of that finding.
+#[test]
+fn slow_allocations_are_reported() {
+    let found = |fast, slow, ring_full| {
+        let mut w = World::tuned();
+        w.link().pools.insert(3, PoolUse { fast, slow, ring_full, in_use: 0 });
+        w.judge().findings.iter().filter(|f| f.rule == "D17").map(|f| f.text.clone()).collect::<Vec<_>>()
+    };
+    let slow = "receive queue 3: up to 32 % of the buffers come from the page allocator (500 slow allocations/s)";
+    assert_eq!(found(100_000, 500, 0), [slow]);
+    // A small share of the pages, and few in a second.
+    assert!(found(100_000, 150, 0).is_empty());
+    assert!(found(1_000, 90, 0).is_empty());
+    let lost = found(100_000, 500, 40_000);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert!(lost[0].contains("not recycled"), "{lost:?}");
+}
+
 /// A single storm is a finding, although few pause frames were sent in the interval.
 #[test]
 fn a_pause_storm_is_reported() {

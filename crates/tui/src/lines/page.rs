@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::remedy;
-use ringwise_model::{CpuCounter, CpuId, Dir};
+use ringwise_model::{CpuCounter, CpuId, Dir, PoolUse};
 use ringwise_observe::{Bottleneck, CpuRates, LinkRates, QueueRates, Rates};
 
 use super::{CPU_DROPS, a_second, counted_by, evenness, marked, missing, name_and, percent, whole};
@@ -79,16 +79,6 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
         }
         if let Some(n) = l.counts.get("tx_pause_storms").filter(|n| **n > 0) {
             lines.push(format!("{name} pause storms: {} (the NIC stopped the link partner for long)", thousands(*n)));
-        }
-        for (q, p) in l.queues.iter().filter_map(|q| Some((q, q.pool?))).filter(|(_, p)| p.lost() > 0) {
-            lines.push(format!(
-                "{name} receive queue {}: {} pages not recycled ({} pool ring full, {} in use elsewhere), {} slow allocations",
-                q.queue,
-                thousands(p.lost()),
-                thousands(p.ring_full),
-                thousands(p.in_use),
-                thousands(p.slow)
-            ));
         }
         if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
             lines.push(format!("{name} link went up or down: {}", plural(*n as usize, "time")));
@@ -168,6 +158,22 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
     if !full.is_empty() {
         let _ = writeln!(out, "transmit queues at their byte limit: {}", full.join(" "));
     }
+    for line in l.queues.iter().filter_map(|q| pool_line(q.queue, &q.pool?)) {
+        let _ = writeln!(out, "{line}");
+    }
+}
+
+/// What the page pool of a receive queue could not recycle, and how often it had no page left to give.
+fn pool_line(queue: u32, p: &PoolUse) -> Option<String> {
+    let mut parts = Vec::new();
+    if p.lost() > 0 {
+        let (lost, ring, used) = (thousands(p.lost()), thousands(p.ring_full), thousands(p.in_use));
+        parts.push(format!("{lost} not recycled (pool ring full {ring}, still in use {used})"));
+    }
+    if p.slow > 0 {
+        parts.push(format!("slow allocations {}", thousands(p.slow)));
+    }
+    (!parts.is_empty()).then(|| format!("pages of receive queue {queue}: {}", parts.join(", ")))
 }
 
 /// The CPUs that processed packets or handled interrupts; one line sums up the others.
@@ -216,5 +222,19 @@ fn cpus(r: &Rates, out: &mut String) {
         for cpu in list {
             let _ = writeln!(out, "CPU {cpu} {what}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_allocations_are_shown_also_where_all_pages_are_recycled() {
+        let line = |slow, ring_full| pool_line(3, &PoolUse { fast: 90_000, slow, ring_full, in_use: 2 * ring_full });
+        assert_eq!(line(0, 0), None);
+        assert_eq!(line(1200, 0).unwrap(), "pages of receive queue 3: slow allocations 1,200");
+        let both = "pages of receive queue 3: 12 not recycled (pool ring full 4, still in use 8), slow allocations 5";
+        assert_eq!(line(5, 4).unwrap(), both);
     }
 }
