@@ -251,7 +251,7 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
             })
         }),
     ),
-    ("affinity kept over down and up", "6.15", "kernel version; only drivers that use it (ice, idpf)", Since(6, 15)),
+    ("affinity kept over down and up", "6.15", "kernel version; only drivers that use it (ice, idpf; iavf since 6.17)", Since(6, 15)),
     ("RSS over netlink: set", "6.17", VERSION, Since(6, 17)),
     (
         "threaded NAPI per instance",

@@ -341,6 +341,23 @@ fn a_pause_storm_is_reported() {
     assert_eq!((found(0).len(), found(2)), (0, vec!["pause storms: 2 events".to_string()]));
 }
 
+/// The kernel omits each pause counter that the driver does not set (net/ethtool/pause.c, `pause_put_stats`).
+#[test]
+fn pause_storms_are_judged_without_counters_of_pause_frames() {
+    let judged = |storms: Option<u64>| {
+        let mut w = World::tuned();
+        w.s.nics.truncate(1);
+        let dev = w.nic().name().to_string();
+        let counts = &mut w.t.as_mut().unwrap().links.get_mut(&dev).unwrap().counts;
+        counts.retain(|name, _| !name.ends_with("_pause"));
+        counts.extend(storms.map(|n| ("tx_pause_storms".to_string(), n)));
+        let r = w.judge();
+        r.findings.iter().filter(|f| f.rule == "D16").map(|f| f.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(Some(1)), ["pause storms: 1 event"]);
+    assert!(judged(Some(0)).is_empty() && judged(None).is_empty());
+}
+
 /// Each rule is in one count, also one that misses a value and a second sample.
 #[test]
 fn counts_of_rules_add_up() {
