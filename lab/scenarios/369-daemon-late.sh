@@ -10,7 +10,17 @@
 
 devs="eth0 eth1 eth2"
 links $devs
-printf 'version = 1\n\n[host]\ngoal = "forward"\ninterfaces = ["eth*"]\n' >/tmp/late.toml
+cat >/tmp/late.toml <<END
+version = 1
+
+[host]
+goal = "forward"
+interfaces = ["eth*"]
+
+[[interface]]
+match = { name = "eth2" }
+rps_cpus = "0-1"
+END
 layout >/tmp/default
 status "the layout is applied" 0 ringwise apply --yes --goal forward $devs
 layout >/tmp/planned
@@ -25,6 +35,13 @@ comes() {
 		_n=$((_n + 1))
 	done
 	ip link set "$1" up
+}
+
+# rps DEV MASK: whether every receive queue has this RPS mask, in hex digits.
+rps() {
+	for _f in /sys/class/net/"$1"/queues/rx-*/rps_cpus; do
+		[ "$(tr -d , <"$_f" | sed 's/^0*//')" = "$2" ] || return 1
+	done
 }
 
 # The third interface is not there yet.
@@ -45,6 +62,8 @@ echo 1 >/sys/bus/pci/rescan
 comes eth2
 links eth2
 back "an interface that is plugged in late gets it, too" /tmp/planned $notified
+soon "and the RPS mask of the file" 5 rps eth2 3
+check "the others have none" rps eth1 ""
 
 # The first port by PCI address must not become the pattern for the others either.
 pci=/sys/bus/pci/devices/$(basename "$(pci_of eth0)")

@@ -54,6 +54,7 @@ all() {
 		ethtool -a $_x 2>/dev/null
 	done
 	grep . $core/netdev_budget* $core/flow_limit_* $core/rps_default_mask $core/busy_* $cpu/cpu*/power/pm_qos_resume_latency_us
+	grep -s . $core/qdisc_max_burst $core/skb_defer_max $core/txq_reselection_ms
 }
 # A setting that no transaction requests, and that must stay.
 ethtool -K mq0 ntuple on >/dev/null 2>&1
@@ -171,7 +172,22 @@ status "verify" 0 ringwise verify
 if [ -e $core/rps_default_mask ]; then
 	change "rps_default_mask" 0 $igb --set 'host.sysctl={ "net.core.rps_default_mask" = "3" }'
 	same "it is so" "$(tr -d , <$core/rps_default_mask | sed 's/^0*//')" 3
+	modprobe veth
+	/usr/bin/ip link add late0 type veth peer name late1
+	same "an interface that is made afterwards has the mask" "$(tr -d , </sys/class/net/late0/queues/rx-0/rps_cpus | sed 's/^0*//')" 3
+	/usr/bin/ip link del late0
 fi
+# Multiples of 10 ms are whole ticks of every kernel.
+for f in qdisc_max_burst txq_reselection_ms skb_defer_max; do
+	[ -e $core/$f ] || continue
+	was=$(cat $core/$f)
+	check "$f: another value than now" test "$was" != 70
+	change "$f" 0 $igb --set "host.sysctl={ \"net.core.$f\" = 70 }"
+	same "$f: it is so" "$(cat $core/$f)" 70
+	status "$f: verify" 0 ringwise verify
+	status "$f: rollback of it" 0 ringwise rollback --yes 0
+	same "$f: as before" "$(cat $core/$f)" "$was"
+done
 for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_limit_table_len that is no power of two:flow_limit_table_len=1000"; do
 	# Older kernels accept any number of microseconds.
 	case $KERNEL:$bad in 5.10:*netdev_budget_usecs*) continue ;; esac

@@ -5,6 +5,7 @@
 # timeout: 300
 . /h/lib.sh
 . /h/state.sh
+. /h/guard.sh
 
 export RINGWISE_STATE_DIR=/tmp/rw623
 links eth0
@@ -48,3 +49,30 @@ same "it is never shorter than now" "$(ring)" "$eight"
 status "and back" 0 ringwise rollback --yes 0
 links eth0
 same "as at first" "$(ring)" "$first"
+
+# --- on trial
+# shellcheck disable=SC2034 # for guard.sh
+S=$RINGWISE_STATE_DIR
+longer="ringwise apply --yes --allow-disruption eth0 --set eth0.channels.combined=2 --set eth0.rings.rx=max"
+# queues: the present number of channels of eth0
+queues() {
+	ethtool -l eth0 | awk '/^Combined:/ { v = $2 } END { print v }'
+}
+before="$(queues) queues, ring $(ring)"
+# shellcheck disable=SC2086 # a list of words
+status "the largest safe ring on trial" 0 $longer --confirm 5s
+says "until when" "ON TRIAL until"
+check "the trial expires" wait_until 120 let_go
+links eth0
+same "and restores ring and channels" "$(queues) queues, ring $(ring)" "$before"
+status "then it is too late" 4 ringwise confirm
+# shellcheck disable=SC2086 # a list of words
+status "once more on trial" 0 $longer --confirm 12s -j
+until=$(sed -n 's/.*"until_boot_ms": \([0-9]*\).*/\1/p' /tmp/out)
+status "it is confirmed" 0 ringwise confirm
+wait_until 120 sh -c "[ \$(awk '{ print int(\$1 * 1000) }' /proc/uptime) -gt $((until + 2000)) ]"
+links eth0
+same "the ring stays after the deadline" "$(queues) queues, ring $(ring)" "2 queues, ring $two"
+status "and back again" 0 ringwise rollback --yes 0
+links eth0
+same "ring and channels are as before" "$(queues) queues, ring $(ring)" "$before"
