@@ -92,6 +92,10 @@ for dev in $(awk '{ print $2 }' /h/nics); do
 		mqnic) same "netdev-genl: $dev links them to NAPI instances" $linked 1 ;;
 		vmxnet3) same "netdev-genl: $dev does not link them" $linked 0 ;;
 		esac
+		case $(recorded dev-get $dev) in
+		*'"errno"'* | "") not_ok "netdev-genl: $dev reports values for XDP" "$(recorded dev-get $dev | cut -c1-200)" ;;
+		*) ok "netdev-genl: $dev reports values for XDP" ;;
+		esac
 	else
 		case $(recorded queue-get $dev) in
 		*'"errno":2,'*) ok "netdev-genl: not before 6.8" ;;

@@ -212,7 +212,12 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
         "net.core.rps_default_mask",
         Host(|s, _| of(&s.host.rps_default_mask, |_| true)),
     ),
-    ("device's hash for XDP", "6.3", "kernel version (xdp_metadata_rx_hash)", Since(6, 3)),
+    (
+        "device's hash for XDP",
+        "6.3",
+        "dev-get: xdp-rx-metadata-features, since 6.7",
+        Device(|n| of(&n.xdp_metadata, |m| m.hash)),
+    ),
     (
         "queues linked to NAPI and IRQ",
         "6.8",
@@ -251,7 +256,12 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
             })
         }),
     ),
-    ("affinity kept over down and up", "6.15", "kernel version; only drivers that use it (ice, idpf; iavf since 6.17)", Since(6, 15)),
+    (
+        "affinity kept over down and up",
+        "6.15",
+        "kernel version; only drivers that use it (ice, idpf; iavf since 6.17)",
+        Since(6, 15),
+    ),
     ("RSS over netlink: set", "6.17", VERSION, Since(6, 17)),
     (
         "threaded NAPI per instance",
@@ -296,7 +306,31 @@ pub fn table(s: &Snapshot, extra: &Extra) -> Vec<Capability> {
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::XdpMetadata;
+    use ringwise_testkit::machines::{NicSpec, host};
+    use ringwise_testkit::topo::CpuSpec;
+
     use super::*;
+
+    #[test]
+    fn the_hash_for_xdp_is_that_of_the_driver() {
+        let here = |metadata: &[Fact<XdpMetadata>]| {
+            let nics = (0..metadata.len()).map(|i| NicSpec::new(&format!("eth{i}"), "igb", None, 2, 2));
+            let mut s = host("xdp", CpuSpec::flat(2, 1), nics.collect()).snapshot();
+            for (n, m) in s.nics.iter_mut().zip(metadata) {
+                n.xdp_metadata = m.clone();
+            }
+            let rows = table(&s, &Extra::default());
+            let row = rows.into_iter().find(|r| r.feature == "device's hash for XDP").unwrap();
+            (row.here, row.devs.len())
+        };
+        let with = |hash| Fact::Known(XdpMetadata { hash, timestamp: true, vlan_tag: false });
+        assert_eq!(here(&[with(false), with(true)]), (CapabilityState::Yes, 1));
+        assert_eq!(here(&[with(false)]), (CapabilityState::No, 0));
+        assert_eq!(here(&[Fact::Absent]), (CapabilityState::No, 0));
+        // A recording of an earlier version, or a kernel before 6.7.
+        assert_eq!(here(&[with(false), ringwise_model::not_asked()]), (CapabilityState::Unknown, 0));
+    }
 
     #[test]
     fn sorted_by_version_and_short() {

@@ -48,6 +48,7 @@ mod timers;
 mod users;
 mod userspace_drivers;
 mod virt;
+mod xdp;
 mod xps;
 
 pub use bond::bond;

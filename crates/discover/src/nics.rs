@@ -18,6 +18,7 @@ use crate::parts::{Parts, part};
 use crate::read::Reader;
 use crate::{
     channels, coalesce, device, features, informational, irq, napi, pause, queues, rings, rss, rules, shapers, users,
+    xdp,
 };
 
 /// What all devices share; read once.
@@ -107,6 +108,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),
         shapers: part(parts.steering, "net-shaper-get", || shapers::shapers(&mut r, name)),
+        xdp_metadata: part(parts.shown, "dev-get", || xdp::metadata(&mut r, name)),
         users,
         addresses: own_addresses(common, port),
         unread: r.unread,
@@ -222,6 +224,7 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         rules: because(late, "flow rules"),
         napi: because(late, "NAPI"),
         shapers: because(late, "net-shaper-get"),
+        xdp_metadata: because(late, "dev-get"),
         users: because(late, "users"),
         addresses: because(late, "addresses"),
         unread: Vec::new(),

@@ -33,7 +33,8 @@ pub struct Parts {
     pub napi: bool,
     /// sysctls and the wake-up time of CPUs.
     pub host: bool,
-    /// What only `show` uses: firmware, PCIe links, governor and energy preference.
+    /// What only `show` and the table of capabilities use: firmware, PCIe links, values for XDP programs, governor and
+    /// energy preference.
     pub shown: bool,
 }
 

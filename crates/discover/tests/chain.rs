@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::common::machine::{Machine, NicPlan, igb};
-use ringwise_discover::{Options, device, snapshot};
+use ringwise_discover::{Options, Parts, device, snapshot};
 use ringwise_kfmt::net_shaper_nl::shaper_reply;
+use ringwise_kfmt::netdev_nl::xdp_metadata_reply;
 use ringwise_model::{
     Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, Role, Shaper, ShaperPlace, Shapers,
-    User,
+    User, XdpMetadata,
 };
 use ringwise_sys::Request;
 
@@ -310,4 +311,25 @@ fn limits_inside_the_nic_are_read_and_each_refusal_keeps_its_meaning() {
     assert_eq!(unread, std::slice::from_ref(why));
     let (fact, _) = read(Ok(vec![vec![8, 0, 2, 0, 9, 0, 0, 0]]));
     assert!(fact.unread().unwrap().why.contains("metric 9"), "{fact:?}");
+}
+
+/// Before 6.7 the kernel has the request and not the answer; before 6.3 it has neither, and no XDP program gets a hash.
+#[test]
+fn what_the_driver_passes_to_xdp_is_read() {
+    let read = |answer: Result<Vec<Vec<u8>>, i32>| {
+        let mut m = Machine::new(4, 1);
+        m.nic(&plan("eth1", "igb", 4, igb("eth1", 4)));
+        let mut tree = m.finish();
+        tree.kernel.insert(Request::NetdevDump { cmd: 1, name: "dev-get", dev: "eth1".into() }, answer);
+        let options = Options { parts: Parts::ALL, ..Options::all() };
+        let n = snapshot(&tree.shared(), &options).unwrap().nic("eth1").unwrap().clone();
+        (n.xdp_metadata, n.unread.iter().any(|u| u.what == "dev-get eth1"))
+    };
+    let hash = XdpMetadata { hash: true, timestamp: false, vlan_tag: false };
+    assert_eq!(read(Ok(vec![xdp_metadata_reply(Some(&hash))])), (Fact::Known(hash), false));
+    assert_eq!(read(Err(2)), (Fact::Absent, false));
+    let (older, noted) = read(Ok(vec![xdp_metadata_reply(None)]));
+    assert_eq!((older.unread().unwrap().errno, noted), (None, false));
+    let (refused, noted) = read(Err(1));
+    assert_eq!((refused.unread().unwrap().errno, noted), (Some(1), true));
 }

@@ -1,6 +1,7 @@
 //! Messages of the netdev generic netlink family (Documentation/netlink/specs/netdev.yaml, 6.8 and later): which NAPI
 //! instance polls a queue, and which interrupt wakes that instance.
 
+mod device;
 mod page_pool;
 mod qstats;
 
@@ -9,12 +10,13 @@ use ringwise_model::{Dir, IfIndex, IrqId, NapiValues};
 use crate::ParseError;
 use crate::nl::{Attrs, Builder, TooLong, attrs};
 
+pub use device::{xdp_metadata, xdp_metadata_reply};
 pub use page_pool::{PagePool, PagePoolStats, page_pool, page_pool_reply, page_pool_stats, page_pool_stats_reply};
 pub use qstats::{QueueStats, qstats, qstats_reply};
 
 /// Commands of the family.
 pub mod cmd {
-    /// Reads the XDP and AF_XDP features of a device.
+    /// Reads the XDP and AF_XDP features of a device. Since 6.3.
     pub const DEV_GET: u8 = 1;
     /// Reads page pools: interface, NAPI instance, memory. Since 6.8.
     pub const PAGE_POOL_GET: u8 = 5;

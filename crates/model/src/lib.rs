@@ -60,7 +60,9 @@ pub use intent::{DEFAULT_CONFIG, FarNode, Goal, Intent, Smt};
 pub use json_fault::JsonFault;
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
 pub use nearest::nearest;
-pub use nic::{Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, not_asked};
+pub use nic::{
+    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, XdpMetadata, not_asked,
+};
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use requested::{GoalChoice, IntentFlags, Requested};
 pub use rings::{RingKind, RingPart, RingValues, Rings};

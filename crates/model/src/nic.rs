@@ -75,12 +75,26 @@ pub struct Nic {
     /// Rate limits inside the NIC. Absent: the driver supports none.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub shapers: Fact<crate::Shapers>,
+    /// What the driver passes to XDP programs; only shown. Absent: the kernel cannot pass such values.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub xdp_metadata: Fact<XdpMetadata>,
     /// Users of the queues besides the network stack. Absent: there are none.
     pub users: Fact<Vec<User>>,
     /// `ADDRESS/PREFIX` of IPv4 and IPv6.
     pub addresses: Fact<Vec<String>>,
     /// Everything about this device that could not be read.
     pub unread: Vec<Unread>,
+}
+
+/// What a driver passes to XDP programs beside the packet. Each value is one kernel function that the driver implements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XdpMetadata {
+    /// The device's hash of the packet: `bpf_xdp_metadata_rx_hash`.
+    pub hash: bool,
+    /// The device's time of arrival: `bpf_xdp_metadata_rx_timestamp`.
+    pub timestamp: bool,
+    /// The VLAN tag that the device removed: `bpf_xdp_metadata_rx_vlan_tag` (since 6.8).
+    pub vlan_tag: bool,
 }
 
 /// The kind of device behind an interface.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::features::short_name;
 use ringwise_model::order::Order;
-use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, Shaper, ShaperPlace, Snapshot};
+use ringwise_model::{
+    Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, Shaper, ShaperPlace, Snapshot, XdpMetadata,
+};
 
 use ringwise_text::Style;
 use ringwise_text::{hang, numbers, pad, set, word};
@@ -61,6 +63,16 @@ fn pcie(p: &Pcie) -> String {
     if p.now == p.max { one(p.now) } else { format!("{} of {}", one(p.now), one(p.max)) }
 }
 
+/// What XDP programs get from the device: `hash, timestamp; no VLAN tag`.
+fn xdp_metadata(m: &XdpMetadata) -> String {
+    let all = [("hash", m.hash), ("timestamp", m.timestamp), ("VLAN tag", m.vlan_tag)];
+    let named = |has: bool| all.iter().filter(|(_, h)| *h == has).map(|(name, _)| *name).collect::<Vec<_>>();
+    let (yes, no) = (named(true), named(false));
+    let parts =
+        [(!yes.is_empty()).then(|| yes.join(", ")), (!no.is_empty()).then(|| format!("no {}", no.join(", no ")))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
 /// Rate limits inside the NIC. Queues with the same limits are listed together. `None`: nothing is limited.
 pub(crate) fn shapers(n: &Nic) -> Option<String> {
     let mut queues: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -100,6 +112,9 @@ pub(crate) fn device(n: &Nic, style: &Style) -> String {
     }
     if !silent(&n.pcie) && slow_pcie(n).is_none() {
         rows.push(("PCIe", word(&n.pcie, pcie)));
+    }
+    if !silent(&n.xdp_metadata) {
+        rows.push(("XDP gets", word(&n.xdp_metadata, xdp_metadata)));
     }
     if let Fact::Known(all) = &n.features {
         let of = |keep: fn(&Feature) -> bool| {
@@ -243,5 +258,13 @@ mod tests {
             nic.shapers = nothing;
             assert_eq!(shapers(&nic), None);
         }
+    }
+
+    #[test]
+    fn values_for_xdp_programs_are_named_and_so_are_missing_ones() {
+        let text = |hash, timestamp, vlan_tag| xdp_metadata(&XdpMetadata { hash, timestamp, vlan_tag });
+        assert_eq!(text(true, true, true), "hash, timestamp, VLAN tag");
+        assert_eq!(text(true, false, false), "hash; no timestamp, no VLAN tag");
+        assert_eq!(text(false, false, false), "no hash, no timestamp, no VLAN tag");
     }
 }

@@ -240,6 +240,9 @@ pub(crate) fn netlink(data: &[u8]) {
     if let Ok(n) = netdev_nl::napi(data) {
         assert_eq!(netdev_nl::napi(&netdev_nl::napi_reply(&n)), Ok(n));
     }
+    if let Ok(m) = netdev_nl::xdp_metadata(data) {
+        assert_eq!(netdev_nl::xdp_metadata(&netdev_nl::xdp_metadata_reply(m.as_ref())), Ok(m));
+    }
     if let Ok(Some(q)) = netdev_nl::qstats(data) {
         assert!(netdev_nl::qstats(&netdev_nl::qstats_reply(&q)).is_ok());
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::nic::Pause;
 use ringwise_model::{
     Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Nic, NicKind, Node,
-    NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue,
+    NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue, XdpMetadata,
 };
 
 use super::driver;
@@ -268,6 +268,9 @@ impl Build {
             },
             napi: super::napi::unset(),
             shapers: Fact::Absent,
+            // igb and vmxnet3 set no `xdp_metadata_ops`; virtio_net does with VIRTIO_NET_F_HASH_REPORT only
+            // (drivers/net/virtio_net.c, `virtnet_probe`).
+            xdp_metadata: Fact::Known(XdpMetadata { hash: false, timestamp: false, vlan_tag: false }),
             ..plain
         });
         if let Some(nic) = self.snapshot.nics.last_mut() {

@@ -64,6 +64,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             match *name {
                 "queue-get" => queues(nic),
                 "napi-get" => Ok(super::napi::replies(nic)),
+                "dev-get" => Ok(vec![netdev_nl::xdp_metadata_reply(Some(fact(&nic.xdp_metadata)?))]),
                 _ => Err(no(EOPNOTSUPP)),
             }
         }

@@ -246,7 +246,8 @@ fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
     }
     let from = From { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
-    let options = traffic::options(&a.devs);
+    let mut options = traffic::options(&a.devs);
+    options.parts.shown = true;
     let s = source.snapshot(&options, common)?;
     let extra = ringwise_discover::extra(&source.host, &s, options.deadline);
     let table = capability::table(&s, &extra);
