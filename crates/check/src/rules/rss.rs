@@ -75,7 +75,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "hash fields of udp4 and udp6, /proc/net/snmp",
         guard: "more than one receive queue; more than 20 % of the received packets are UDP; no fragments arrive",
         condition: "the UDP ports are not hashed",
-        confirm: "ethtool -n DEV rx-flow-hash udp4",
+        confirm: "ethtool -n DEV rx-flow-hash udp4; ringwise watch --per-flow DEV samples packets and predicts the share of the busiest queue with the ports hashed",
         why: "All UDP packets between two hosts go to one queue. Many drivers have this default, because fragments of a datagram carry no ports and would arrive out of order.",
         source: SCALING,
         rates: true,
