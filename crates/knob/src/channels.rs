@@ -1,9 +1,10 @@
 //! Channel counts (`ethtool -L`). A change renumbers queues and interrupts and resets other settings; which ones differs
 //! by driver.
 
+use ringwise_model::errno::ENOSPC;
 use ringwise_model::{Bql, Channels, CpuSet, Fact, Nic, Role, RxQueue, Snapshot, TxQueue};
 
-use crate::{Address, Descriptor, Family, Match, NotProjected, Setting, known, nic, rss};
+use crate::{Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, known, nic, rss};
 
 pub(crate) struct ChannelsFamily;
 
@@ -50,6 +51,14 @@ impl Descriptor for ChannelsFamily {
             Family::Rfs,
             Family::Napi,
         ]
+    }
+
+    /// drivers/pci/msi/msi.c, `__pci_enable_msix_range`: fewer vectors are left than the driver requires.
+    fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        (errno? == ENOSPC).then_some((
+            Reaction::Fail,
+            "too few interrupt vectors are left for these channels: request fewer channels, here or on other devices (ringwise check --explain A10)",
+        ))
     }
 
     fn interrupts_traffic(&self, _: &Address) -> bool {

@@ -46,7 +46,10 @@ impl Descriptor for IrqFamily {
                 Reaction::Refused,
                 "the kernel manages the CPU of this interrupt itself, or the interrupt cannot be moved",
             )),
-            ENOSPC => Some((Reaction::Fail, "no interrupt vector is left on that CPU")),
+            ENOSPC => Some((
+                Reaction::Fail,
+                "no interrupt vector is left on that CPU: choose another CPU, or let devices request fewer vectors (ringwise check --explain A10)",
+            )),
             EINVAL => Some((Reaction::Fail, "no CPU of the set is online")),
             EOVERFLOW | ERANGE => Some(crate::react::NO_SUCH_CPU),
             ENOENT => Some((Reaction::Fail, "the interrupt no longer exists: the device was restarted meanwhile")),

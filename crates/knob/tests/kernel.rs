@@ -1,6 +1,7 @@
 //! How the kernel treats settings: the masks that it prints, removed queues, and the meaning of its errors.
 
 use ringwise_knob::{Address, Family, Match, Reaction, Setting, VectorName, compare, project, react};
+use ringwise_model::errno::ENOSPC;
 use ringwise_model::{CpuId, Dir, Fact};
 
 use crate::commands::host;
@@ -76,4 +77,16 @@ fn families_have_the_names_that_people_use() {
         assert_eq!(address.family().title(), title);
     }
     assert_eq!(Family::Rss.title(), "RSS");
+}
+
+/// Both errors of exhausted vectors name the page with what frees some.
+#[test]
+fn exhausted_vectors_have_a_next_step() {
+    let channels = Address::Channels { dev: "eth0".into() };
+    let irq = Address::IrqCpus { dev: "eth0".into(), of: VectorName::Rx(0) };
+    for address in [channels, irq] {
+        let (reaction, why) = react(&address, Some(ENOSPC));
+        assert_eq!(reaction, Reaction::Fail, "{address}");
+        assert!(why.contains("vector") && why.ends_with("(ringwise check --explain A10)"), "{address}: {why}");
+    }
 }

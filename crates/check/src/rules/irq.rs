@@ -215,7 +215,8 @@ pub(super) static RULES: &[Rule] = &[
         source: IRQ,
         by_hand: &[
             "send traffic through the queue and check again; dmesg reports when vectors run out (ENOSPC)",
-            "if vectors run out, let devices request fewer: ethtool -L DEV combined N; on ice since Linux 6.15 also devlink dev param set pci/ADDRESS name msix_vec_per_pf_max value N cmode driverinit, then devlink dev reload pci/ADDRESS (interrupts traffic); io_eq_size and event_eq_size of mlx5 are lengths of event queues, 64 to 4096 entries, not numbers of vectors",
+            "if vectors run out, let devices request fewer: ethtool -L DEV combined N; on ice since Linux 6.15 also devlink dev param set pci/ADDRESS name msix_vec_per_pf_max value N cmode driverinit, then devlink dev reload pci/ADDRESS, which interrupts traffic (drivers/net/ethernet/intel/ice/devlink/devlink.c: ice_devlink_msix_max_pf_validate, ice_set_min_max_msix)",
+            "io_eq_size and event_eq_size of mlx5 do not help: they are lengths of event queues, 64 to 4096 entries, not numbers of vectors (drivers/net/ethernet/mellanox/mlx5/core/devlink.c: mlx5_devlink_eq_depth_validate)",
         ],
         confidence: Confidence::Likely,
         severity: Severity::Info,
