@@ -1,5 +1,6 @@
 #!/bin/sh
 # check finds a busy program on the other hardware thread of an interrupt's core (A05), and a busy real-time program on the CPU itself (H21).
+# verify compares a listening program with the CPUs that goal rpc proposes.
 # hosts: router16 remote
 # kernels: 6.12
 # areas: check
@@ -104,6 +105,29 @@ echo stop >/proc/net/pktgen/pgctrl
 wait
 cat /tmp/stream.log
 status "everything is put back" 0 ringwise rollback --yes 0
+
+if [ $HOST = router16 ]; then
+	export RINGWISE_STATE_DIR=/tmp/rw747-rpc
+	# busybox chooses what it does by the name of its file.
+	ln -sf "$(readlink -f /bin/busybox)" /tmp/nc
+	status "goal rpc" 0 ringwise apply --yes --goal rpc $dst
+	/tmp/nc -l -p 7000 </dev/null >/dev/null 2>&1 &
+	listener=$!
+	sleep 1
+	status "verify with a program on every CPU: no finding" 0 ringwise verify
+	grep "^ *nc (pid $listener) runs on" /tmp/out >/tmp/line
+	check "it shows the program and the proposed CPUs" grep -q "proposed for $dst: [0-9]" /tmp/line
+	cpus=$(sed 's/.*proposed for '$dst': \([0-9,-]*\).*/\1/' /tmp/line)
+	taskset -p -c "$cpus" $listener >/dev/null
+	status "verify with the program on these CPUs" 0 ringwise verify
+	check "it is as proposed" grep -q "nc (pid $listener) runs on CPUs* $cpus, as proposed" /tmp/out
+	check "and in the document" sh -c 'ringwise verify -j | tr -d " \n" | grep -q "\"as_proposed\":true"'
+	kill $listener
+	wait $listener 2>/dev/null
+	status "without the program" 0 ringwise verify
+	check "there is no line about it" sh -c '! grep -q "(pid $0)" /tmp/out' $listener
+	status "goal rpc is put back" 0 ringwise rollback --yes 0
+fi
 for d in $downed; do
 	ip link set $d up
 done

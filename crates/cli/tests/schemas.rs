@@ -18,8 +18,9 @@ use ringwise_model::{
     Subject, TrafficSample, Unread,
 };
 use ringwise_observe::{How, Stuck};
+use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
 use ringwise_render::json::{Document, snapshot};
-use ringwise_render::verify_history::{self, InterruptCount};
+use ringwise_render::verify_history::{self, InterruptCount, Observed};
 use ringwise_testkit::sim::build;
 use serde_json::{Value, json};
 
@@ -154,6 +155,21 @@ fn outcome() -> Outcome {
     serde_json::from_value(doc).unwrap()
 }
 
+fn programs() -> ProgramReport {
+    let proposed_for = vec![ProposedFor { dev: "eth1".into(), group: Some("latency".into()) }];
+    let one = ProgramCpus {
+        name: "nginx".into(),
+        pids: vec![812],
+        proposed_for,
+        allowed: set("0-7"),
+        proposed: set("3"),
+        proposed_for_many: Some(set("2-3")),
+        as_proposed: false,
+    };
+    let unread = Some(ringwise_model::Unread::new("/proc/77/fd", Some(13), "EACCES (Permission denied)"));
+    ProgramReport { list: vec![one], unread, unplanned: vec!["eth2 has no link".into()] }
+}
+
 #[test]
 fn outcomes_verify_history() {
     let o = outcome();
@@ -200,7 +216,7 @@ fn outcomes_verify_history() {
         polled_on: None,
     };
     let counted = [count("rx-0", "3", false), count("rx-1", "2-3", true)];
-    let doc = verify_history::document(&v, Some((&counted, 1.5)));
+    let doc = verify_history::document(&v, &Observed { counted: Some((&counted, 1.5)), programs: Some(&programs()) });
     holds("ringwise.verify", &doc);
     assert_eq!(
         doc["attention"],
@@ -210,10 +226,17 @@ fn outcomes_verify_history() {
     assert_eq!((&queues[0]["findings"], queues[0]["dev"].as_str()), (&json!([]), Some("eth1")));
     assert_eq!(queues[1]["findings"], json!(["interrupts_elsewhere", "polled_elsewhere"]));
     let mut alone = Verify { settings: vec![], unfinished: None, newer: vec![], ..v.clone() };
-    assert_eq!(verify_history::document(&alone, None)["attention"], json!(["trial_pending"]), "as applied, on trial");
+    assert_eq!(
+        verify_history::document(&alone, &Observed::default())["attention"],
+        json!(["trial_pending"]),
+        "as applied, on trial"
+    );
     assert_eq!(alone.exit_status(), 3);
     alone.trial = None;
-    assert_eq!((verify_history::document(&alone, None)["attention"].clone(), alone.exit_status()), (json!([]), 0));
+    assert_eq!(
+        (verify_history::document(&alone, &Observed::default())["attention"].clone(), alone.exit_status()),
+        (json!([]), 0)
+    );
     let e = Entry {
         id: 13,
         kind: TransactionKind::Rollback { before: 12 },

@@ -8,12 +8,13 @@ use ringwise_apply::{
 };
 use ringwise_cli::logbook;
 use ringwise_knob::{Match, Setting, VectorName, Window};
-use ringwise_model::{Boot, CpuId, Fact, Snapshot};
+use ringwise_model::{Boot, CpuId, Fact, Snapshot, Unread};
 use ringwise_observe::How;
+use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
 use ringwise_render::manual_changes::{Advice, Evidence};
 use ringwise_render::outcome::{self, Before};
 use ringwise_render::status::{self, HostStatus, StatusOptions, UnrestoredSettings};
-use ringwise_render::verify_history::{self, InterruptCount};
+use ringwise_render::verify_history::{self, InterruptCount, Observed};
 use ringwise_text::Style;
 
 fn irq(q: u32, cpus: &str) -> Setting {
@@ -177,18 +178,49 @@ fn drift_is_reported_setting_by_setting() {
         evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };
-    golden("verify.txt", &verify_history::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
+    let programs = programs();
+    let (observed, none) =
+        (Observed { counted: Some((&counted, 5.0)), programs: Some(&programs) }, Observed::default());
+    golden("verify.txt", &verify_history::verify("edge3", &drift(), &observed, &advice, &style));
     // A reviewed plan was applied, so no flags request the same again.
-    let text = verify_history::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
+    let text = verify_history::verify("edge3", &drift(), &none, &Advice { again: None, ..advice }, &style);
     assert!(text.contains("Put back: run the apply command from ringwise history 12 again"), "{text}");
     assert!(text.contains("Keep:     ringwise adopt"), "{text}");
     let mut good = drift();
     good.settings.truncate(1);
-    let text = verify_history::verify("edge3", &good, None, &Advice::default(), &style);
+    let text = verify_history::verify("edge3", &good, &none, &Advice::default(), &style);
     assert_eq!(text, "edge3: 1 of 1 settings as applied by transaction 12\n");
     good.settings.clear();
     good.unfinished = Some(14);
-    assert!(verify_history::verify("edge3", &good, None, &Advice::default(), &style).contains("ringwise recover"));
+    assert!(verify_history::verify("edge3", &good, &none, &Advice::default(), &style).contains("ringwise recover"));
+}
+
+/// One program as proposed, two others, and a process that could not be examined.
+fn programs() -> ProgramReport {
+    let one = |name: &str, pids: &[u32], allowed: &str, group: Option<&str>| {
+        let proposed_for = vec![ProposedFor { dev: "eth2".into(), group: group.map(str::to_string) }];
+        let (allowed, proposed) = (set(allowed), set("4-7"));
+        let as_proposed = allowed.is_subset(&proposed);
+        let proposed_for_many = group.is_none().then(|| set("4-7,12-15"));
+        ProgramCpus {
+            name: name.into(),
+            pids: pids.to_vec(),
+            proposed_for,
+            allowed,
+            proposed,
+            proposed_for_many,
+            as_proposed,
+        }
+    };
+    ProgramReport {
+        list: vec![
+            one("nginx", &[812], "4-7", None),
+            one("postgres", &[900, 901, 902, 903, 904], "0-15", None),
+            one("cached", &[950], "3", Some("latency")),
+        ],
+        unread: Some(Unread::new("/proc/77/fd", Some(13), "EACCES (Permission denied)")),
+        unplanned: vec![],
+    }
 }
 
 #[test]

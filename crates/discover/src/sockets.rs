@@ -9,8 +9,10 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ringwise_kfmt::sockets::{self, Waiting};
+use ringwise_kfmt::task;
+use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::words::visible;
-use ringwise_model::{Flow, FlowsUnknown, Unread};
+use ringwise_model::{CpuSet, Flow, FlowsUnknown, Unread};
 use ringwise_sys::{Error, Host};
 
 /// Whether a process has this name or belongs to this unit.
@@ -128,7 +130,8 @@ fn sockets_of(host: &dyn Host, belongs: &Belongs<'_>) -> Result<Vec<Listener>, F
         return Err(FlowsUnknown::OtherNamespace { process: far[0] });
     }
     let inodes = inodes_of_all(host, &near).map_err(|e| FlowsUnknown::OpenFilesUnread { unread: unread(&e) })?;
-    let out = waiting(host, &inodes).map_err(|unread| FlowsUnknown::NotReadable { unread })?;
+    let all = waiting(host).map_err(|unread| FlowsUnknown::NotReadable { unread })?;
+    let out: BTreeSet<Listener> = all.into_iter().filter(|(inode, _)| inodes.contains(inode)).map(|(_, l)| l).collect();
     if out.is_empty() {
         return Err(FlowsUnknown::NoPort { process: near[0] });
     }
@@ -137,6 +140,71 @@ fn sockets_of(host: &dyn Host, belongs: &Belongs<'_>) -> Result<Vec<Listener>, F
 
 fn unread(e: &Error) -> Unread {
     Unread::new(e.what.clone(), e.errno, e.reason())
+}
+
+/// A process of this network namespace with sockets that wait for packets from a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListeningProcess {
+    /// Process ID in the namespace of this `/proc`.
+    pub pid: u32,
+    /// `/proc/PID/comm`.
+    pub name: String,
+    /// CPUs that its main thread may use.
+    pub cpus_allowed: CpuSet,
+    /// Without those of loopback addresses.
+    pub listeners: BTreeSet<Listener>,
+}
+
+/// The processes that wait for packets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListeningProcesses {
+    /// By process ID.
+    pub all: Vec<ListeningProcess>,
+    /// Why a process could not be examined: the first of several reasons.
+    pub unread: Option<Unread>,
+}
+
+/// All processes of this network namespace that wait for packets from a network.
+///
+/// Errors: neither the processes nor the sockets can be listed.
+pub fn listening_processes(host: &dyn Host) -> Result<ListeningProcesses, Unread> {
+    let mut pids: Vec<u32> =
+        host.list("/proc").map_err(|e| unread(&e))?.iter().filter_map(|n| n.parse().ok()).collect();
+    pids.sort();
+    let mut by_inode: BTreeMap<u64, BTreeSet<Listener>> = BTreeMap::new();
+    for (inode, l) in waiting(host)?.into_iter().filter(|(_, l)| !l.address.is_loopback()) {
+        by_inode.entry(inode).or_default().insert(l);
+    }
+    let here = namespace(host, "self");
+    let mut out = ListeningProcesses::default();
+    for pid in pids {
+        match listening_process(host, pid, here.as_ref(), &by_inode) {
+            Ok(found) => out.all.extend(found),
+            // The process has ended meanwhile.
+            Err(u) if matches!(u.errno, Some(ENOENT | ESRCH)) => {}
+            Err(u) => _ = out.unread.get_or_insert(u),
+        }
+    }
+    Ok(out)
+}
+
+/// `None`: it waits for nothing, or in another network namespace.
+fn listening_process(
+    host: &dyn Host,
+    pid: u32,
+    here: Option<&String>,
+    by_inode: &BTreeMap<u64, BTreeSet<Listener>>,
+) -> Result<Option<ListeningProcess>, Unread> {
+    let inodes = inodes_of(host, pid).map_err(|e| unread(&e))?;
+    let listeners: BTreeSet<Listener> = inodes.iter().filter_map(|i| by_inode.get(i)).flatten().copied().collect();
+    let there = namespace(host, &pid.to_string());
+    if listeners.is_empty() || (here.is_some() && there.is_some() && here != there.as_ref()) {
+        return Ok(None);
+    }
+    let text = |file: &str| host.read_text(&format!("/proc/{pid}/{file}")).map_err(|e| unread(&e));
+    let cpus_allowed = task::cpus_allowed(&text("status")?)
+        .map_err(|e| Unread::new(format!("/proc/{pid}/status"), None, e.to_string()))?;
+    Ok(Some(ListeningProcess { pid, name: text("comm")?, cpus_allowed, listeners }))
 }
 
 /// Sockets of these processes. If several processes cannot be examined, the last error is returned.
@@ -154,9 +222,9 @@ fn inodes_of_all(host: &dyn Host, pids: &[u32]) -> Result<BTreeSet<u64>, Error> 
     refused.map_or(Ok(inodes), Err)
 }
 
-/// The sockets that wait for packets.
-fn waiting(host: &dyn Host, inodes: &BTreeSet<u64>) -> Result<BTreeSet<Listener>, Unread> {
-    let mut out = BTreeSet::new();
+/// The sockets that wait for packets, with their inodes.
+fn waiting(host: &dyn Host) -> Result<Vec<(u64, Listener)>, Unread> {
+    let mut out = Vec::new();
     for (file, protocol) in
         [("tcp", Protocol::Tcp), ("tcp6", Protocol::Tcp), ("udp", Protocol::Udp), ("udp6", Protocol::Udp)]
     {
@@ -170,8 +238,7 @@ fn waiting(host: &dyn Host, inodes: &BTreeSet<u64>) -> Result<BTreeSet<Listener>
         let parse: fn(&str) -> Result<Vec<Waiting>, _> =
             if protocol == Protocol::Tcp { sockets::tcp } else { sockets::udp };
         let waiting = parse(&text).map_err(|e| Unread::new(path, None, e.to_string()))?;
-        let mine = waiting.into_iter().filter(|w| inodes.contains(&w.inode));
-        out.extend(mine.map(|w| Listener { protocol, address: w.address, port: w.port }));
+        out.extend(waiting.into_iter().map(|w| (w.inode, Listener { protocol, address: w.address, port: w.port })));
     }
     Ok(out)
 }

@@ -1,7 +1,7 @@
 //! Where a program or unit listens, on a made tree.
 
 use crate::common::Tree;
-use ringwise_discover::sockets::{Listener, listeners};
+use ringwise_discover::sockets::{Listener, listeners, listening_processes};
 use ringwise_model::Flow;
 
 const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
@@ -109,4 +109,39 @@ fn what_cannot_be_had_is_said() {
     assert!(program(&t, "java").unwrap_err().contains("runs in another network namespace (process 300)"));
     t.file("/proc/net/tcp", "head\n rubbish\n");
     assert!(program(&t, "nginx").unwrap_err().contains("/proc/net/tcp cannot be read: /proc/net, line 2"));
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn processes_that_listen_with_the_cpus_that_they_may_use() {
+    let mut t = tree();
+    for (pid, cpus) in [(100, "4-7"), (101, "5"), (200, "0-15"), (300, "0-15"), (400, "0-15")] {
+        t.file(format!("/proc/{pid}/status"), format!("Name:\tx\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t0\n"));
+    }
+    // One process has ended since its sockets were listed, another one runs in another network namespace.
+    t.link("/proc/500/fd/3", "socket:[1]");
+    process(&mut t, 600, "nginx", "/usr/sbin/nginx", "/x", &[1]);
+    t.link("/proc/600/ns/net", "net:[4026532999]");
+    let text = |t: &Tree| {
+        let found = listening_processes(&t.host()).unwrap();
+        let one = |p: &ringwise_discover::sockets::ListeningProcess| {
+            let ports: Vec<String> = p.listeners.iter().map(|l| l.port.to_string()).collect();
+            format!("{} {} on {}: {}", p.pid, p.name, p.cpus_allowed, ports.join(" "))
+        };
+        (found.all.iter().map(one).collect::<Vec<_>>(), found.unread.map(|u| u.what))
+    };
+    let (all, unread) = text(&t);
+    let want = [
+        "100 nginx on 4-7: 80 443",
+        "101 nginx on 5: 80 443",
+        "200 a-very-long-pro on 0-15: 53",
+        "300 java on 0-15: 9092",
+    ];
+    assert_eq!(all, want, "a socket of a loopback address receives nothing from a network");
+    assert_eq!(unread, None);
+    // Without permission for one process, the others are still examined.
+    t.error("/proc/100/fd/3", 13);
+    let (all, unread) = text(&t);
+    assert_eq!(all, want[1..]);
+    assert_eq!(unread.as_deref(), Some("readlink /proc/100/fd/3"));
 }

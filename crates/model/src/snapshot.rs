@@ -1,6 +1,7 @@
 //! Everything that was read from a host at one moment.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +134,18 @@ impl Snapshot {
             }
         }
         found.into_values().collect()
+    }
+
+    /// Interfaces with queues of their own that receive packets for this address of the host: the interface that has the address, or
+    /// those on which it is stacked.
+    pub fn interfaces_with(&self, address: IpAddr) -> Vec<&Nic> {
+        let has = |n: &&Nic| {
+            let all = n.addresses.known().into_iter().flatten();
+            let mut plain = all.filter_map(|a| a.split('/').next()?.parse::<IpAddr>().ok());
+            plain.any(|a| a == address)
+        };
+        let below = |n| if Nic::has_own_queues(n) { vec![n] } else { self.members_of(n) };
+        self.nics.iter().filter(has).flat_map(below).collect()
     }
 
     /// All interfaces by number, for many lookups: [`Self::nic_by_index`] searches the whole list each time.

@@ -1,7 +1,7 @@
 //! CPUs that a plan proposes for programs, beside the interrupts.
 
-use ringwise_model::{CpuSet, Goal, Intent, Snapshot};
-use ringwise_plan::{Plan, Program, plan};
+use ringwise_model::{ConfiguredBy, CpuSet, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Snapshot};
+use ringwise_plan::{ListeningProgram, ListeningSocket, Plan, Program, plan, program_cpus};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -82,4 +82,69 @@ fn streams_get_whole_cores_of_the_node() {
     let p = only(planned(&host(8, 2, vec![igb("eth1", 0, 4)]), Goal::Stream));
     assert_eq!((&p.cpus, p.node_cpus.as_ref()), (&set("8-15"), Some(&set("8-15"))));
     assert!(p.beside_interrupts.is_empty());
+}
+
+/// A program that listens on this address and TCP port, and may use these CPUs.
+fn listening(address: &str, port: &str, cpus: &str) -> ListeningProgram {
+    let matches = vec![("tcp4".to_string(), [("dst-port".to_string(), port.to_string())].into())];
+    let sockets = vec![ListeningSocket { address: address.parse().expect("an address"), matches }];
+    ListeningProgram { name: "nginx".into(), pid: 812, allowed: set(cpus), sockets }
+}
+
+#[test]
+fn a_program_is_compared_with_the_interfaces_that_it_listens_on() {
+    let mut s = host(8, 2, vec![igb("eth1", 0, 2), igb("eth2", 0, 2), igb("eth3", 1, 2)]);
+    for (i, n) in (1..).zip(&mut s.nics) {
+        n.addresses = Fact::Known(vec![format!("192.0.2.{i}/24")]);
+    }
+    let programs = planned(&s, Goal::Rpc).programs;
+    let one = |l: ListeningProgram| program_cpus(&s, &programs, &[], &[l]);
+    for p in &programs {
+        let address = &s.nic(&p.dev).unwrap().addresses.known().unwrap()[0];
+        let found = one(listening(address.split('/').next().unwrap(), "80", &p.cpus.to_string()));
+        assert_eq!((found.len(), found[0].as_proposed, &found[0].proposed), (1, true, &p.cpus), "{}", p.dev);
+        assert_eq!(found[0].proposed_for[0].dev, p.dev);
+    }
+    assert!(!one(listening("192.0.2.1", "80", "0-31"))[0].as_proposed);
+    // On several nodes there is no limit, and on other addresses no proposal.
+    assert_eq!(one(listening("0.0.0.0", "80", "0-31")), []);
+    assert_eq!(one(listening("192.0.2.9", "80", "0-31")), []);
+    // Interfaces of one node count together.
+    let near: Vec<Program> = programs.iter().filter(|p| p.dev != "eth3").cloned().collect();
+    let both = near[0].cpus.union(&near[1].cpus);
+    let found = program_cpus(&s, &near, &[], &[listening("0.0.0.0", "80", &both.to_string())]);
+    assert_eq!((&found[0].proposed, found[0].as_proposed, found[0].proposed_for.len()), (&both, true, 2));
+    // Processes of one name with the same CPUs are one entry.
+    let workers = [812, 813].map(|pid| ListeningProgram { pid, ..listening("192.0.2.1", "80", "3") });
+    let found = program_cpus(&s, &programs, &[], &workers);
+    assert_eq!((found.len(), found[0].pids.as_slice()), (1, &[812, 813][..]));
+}
+
+#[test]
+fn a_program_belongs_to_the_group_whose_flow_names_its_port() {
+    let s = host(8, 2, vec![igb("eth1", 0, 4)]);
+    let of_group = Program { group: Some("web".into()), ..only(planned(&s, Goal::Rpc)) };
+    let fields = [("dst-port".to_string(), "80".to_string())].into();
+    let web = GroupWish {
+        name: "web".into(),
+        dev: "eth1".into(),
+        policy: "latency".into(),
+        queues: GroupQueues::Count(2),
+        cpus: None,
+        weight: None,
+        context: false,
+        flows: vec![Flow::Program("nginx".into()), Flow::Match { flow: "tcp4".into(), fields }],
+        by: ConfiguredBy::Unknown,
+    };
+    let found = |port| {
+        program_cpus(
+            &s,
+            std::slice::from_ref(&of_group),
+            std::slice::from_ref(&web),
+            &[listening("0.0.0.0", port, "0-31")],
+        )
+    };
+    assert_eq!(found("81"), []);
+    let entry = found("80").swap_remove(0);
+    assert_eq!((entry.proposed_for[0].group.as_deref(), entry.proposed_for_many), (Some("web"), None));
 }

@@ -34,6 +34,7 @@ pub mod outcome;
 mod pending;
 pub mod plan;
 mod plan_index;
+mod program_cpus;
 pub mod report;
 mod rules;
 mod service;

@@ -7,11 +7,12 @@ use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
 use ringwise_observe::How;
+use ringwise_plan::ProgramReport;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::manual_changes;
-use super::{outcome, table};
+use super::{outcome, program_cpus, table};
 use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural, visible};
 use ringwise_text::{Style, Tint};
@@ -96,9 +97,18 @@ impl InterruptCount {
     }
 }
 
-/// The document `ringwise.verify`: the comparison, why the host needs attention, and what `--for` has counted.
-pub fn document(v: &Verify, counted: Option<(&[InterruptCount], f64)>) -> Value {
-    let mut attention = v.attention();
+/// What `verify` finds besides the settings.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Observed<'a> {
+    /// The counts of `--for`, and the length of the interval in seconds.
+    pub counted: Option<(&'a [InterruptCount], f64)>,
+    /// Listening programs and the CPUs that are proposed for them. `None`: no CPUs are proposed, or it is a recording.
+    pub programs: Option<&'a ProgramReport>,
+}
+
+/// The document `ringwise.verify`: the comparison, why the host needs attention, and what else was found.
+pub fn document(v: &Verify, observed: &Observed) -> Value {
+    let (mut attention, counted) = (v.attention(), observed.counted);
     if counted.is_some_and(|(list, _)| list.iter().any(InterruptCount::is_finding)) {
         attention.push(Attention::QueueFindings);
     }
@@ -112,17 +122,14 @@ pub fn document(v: &Verify, counted: Option<(&[InterruptCount], f64)>) -> Value 
         };
         doc["counted"] = json!({ "seconds": seconds, "queues": list.iter().map(queue).collect::<Vec<_>>() });
     }
+    if let Some(programs) = observed.programs {
+        doc["programs"] = json!(programs);
+    }
     doc
 }
 
-/// The page of `verify`. `counted`: the counts of `--for`, and the length of the interval in seconds.
-pub fn verify(
-    host: &str,
-    v: &Verify,
-    counted: Option<(&[InterruptCount], f64)>,
-    advice: &manual_changes::Advice,
-    style: &Style,
-) -> String {
+/// The page of `verify`.
+pub fn verify(host: &str, v: &Verify, observed: &Observed, advice: &manual_changes::Advice, style: &Style) -> String {
     let w = style.width;
     let host = visible(host);
     let mut out = String::new();
@@ -157,9 +164,10 @@ pub fn verify(
             w,
         ));
     }
-    if let Some((c, seconds)) = counted {
+    if let Some((c, seconds)) = observed.counted {
         out.push_str(&counts(c, seconds, style));
     }
+    out.push_str(&observed.programs.map_or_else(String::new, |p| program_cpus::lines(p, style)));
     if let Some(h) = &v.running {
         let who = h.pid.map_or("another ringwise".into(), |p| format!("process {p}"));
         out.push_str(&format!("a transaction is running ({who}); run verify again when it has ended\n"));

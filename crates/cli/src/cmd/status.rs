@@ -130,7 +130,7 @@ fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Valu
         "host": s.host,
         "cpus_online": s.topology.online,
         "applied": st.last,
-        "verify": st.verify.as_ref().map(|v| verify_history::document(v, None)),
+        "verify": st.verify.as_ref().map(|v| verify_history::document(v, &verify_history::Observed::default())),
         "overdue_s": st.overdue().map(|(_, late)| late.as_secs()),
         "not_put_back": st.half_way,
         "waiting": st.waiting,

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_apply::{Journals, Verify};
+use ringwise_apply::{Journals, Store, Verify};
 use ringwise_discover::Options;
+use ringwise_intent::Standing;
 use ringwise_knob::{Match, Setting, VectorName, irq};
 use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
 use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
+use ringwise_plan::ProgramReport;
 
 use super::manual_changes;
 use super::progress::Countdown;
-use super::transaction::{fail, state_dir_missing, store};
+use super::transaction::{fail, learned, state_dir_missing, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
 use ringwise_render::manual_changes::Advice;
-use ringwise_render::verify_history::{self, InterruptCount};
+use ringwise_render::verify_history::{self, InterruptCount, Observed};
 use ringwise_text::{host_name, visible};
 
 pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
@@ -50,21 +52,32 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     }
     let found = counted.as_ref().is_some_and(|(c, _)| c.iter().any(InterruptCount::is_finding));
     let status = if v.exit_status() != 0 || found { Status::Findings } else { Status::Ok };
+    // A program on other CPUs than proposed is no finding: the user may have reasons.
+    let programs = programs(&source, &s, &v, &store, common);
+    let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
+    let observed = Observed { counted, programs: programs.as_ref() };
     if a.format.json(common) {
-        let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
-        out::json(&verify_history::document(&v, counted))?;
+        out::json(&verify_history::document(&v, &observed))?;
         return Ok(status);
     }
     let style = crate::style::detect(common).about(&source.recording);
-    let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
     let list = journals.history(&s.host);
     let last = verify_history::last_in_force(&list);
     let evidence = manual_changes::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
     let again = last.and_then(ringwise_intent::again);
     let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
-    out::answer(&verify_history::verify(&host_name(&s), &v, counted, &advice, &style))?;
+    out::answer(&verify_history::verify(&host_name(&s), &v, &observed, &advice, &style))?;
     Ok(status)
+}
+
+/// The CPUs of the programs that listen. `None`: the plan in effect proposes none, or a capture, which has no processes.
+fn programs(source: &Source, s: &Snapshot, v: &Verify, store: &Store, common: &Common) -> Option<ProgramReport> {
+    if source.recorded || v.settings.is_empty() || v.unfinished.is_some() {
+        return None;
+    }
+    let standing = Standing::live(s, Some(v), store, learned(common));
+    ringwise_intent::compare_programs(source.host.as_ref(), s, &standing)
 }
 
 /// Nothing in the state directory is in effect on the recorded host. If the user named the directory, it is the subject.

@@ -22,6 +22,8 @@ pub(crate) struct Others {
     pub reloads: usize,
     /// Programs that listen on one TCP port each, by name.
     pub listening: BTreeMap<String, u16>,
+    /// CPUs that a listening program may use, by its name. Others may use all.
+    pub allowed: BTreeMap<String, CpuSet>,
     /// The table of TCP sockets cannot be read.
     pub sockets_unreadable: bool,
 }
@@ -106,6 +108,11 @@ impl Sim {
         }
     }
 
+    /// A listening program may use only these CPUs.
+    pub fn may_use(&self, program: &str, cpus: &CpuSet) {
+        self.lock().others.allowed.insert(program.into(), cpus.clone());
+    }
+
     /// Whether reading `/proc/net/tcp` fails with EACCES.
     pub fn sockets_unreadable(&self, yes: bool) {
         self.lock().others.sockets_unreadable = yes;
@@ -173,6 +180,8 @@ pub(super) fn files(s: &State, t: &mut Tree) {
     for (i, (name, port)) in s.others.listening.iter().enumerate() {
         let (pid, inode) = (800 + i, 5000 + i);
         t.file(format!("/proc/{pid}/comm"), name);
+        let cpus = s.others.allowed.get(name).unwrap_or(&s.topology.online);
+        t.file(format!("/proc/{pid}/status"), format!("Name:\t{name}\nCpus_allowed_list:\t{cpus}\n"));
         t.link(format!("/proc/{pid}/fd/3"), format!("socket:[{inode}]"));
         write!(sockets, "\n{i}: 00000000:{port:04X} 00000000:0000 0A 0:0 0:0 0 0 0 {inode}").expect("a string");
     }
