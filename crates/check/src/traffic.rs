@@ -1,6 +1,7 @@
 //! The traffic between two samples, as far as rules need it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use ringwise_model::{BusyThread, CpuCounter, CpuCounts, CpuId, Dir, Fact, IrqId, PoolUse};
 
@@ -17,6 +18,8 @@ pub struct Traffic {
     pub protocols: BTreeMap<String, u64>,
     /// Busy threads of programs, the busiest one first.
     pub threads: Fact<Vec<BusyThread>>,
+    /// Local addresses of the connections of the processes of these threads, by process ID.
+    pub connections: Fact<BTreeMap<u32, BTreeSet<IpAddr>>>,
 }
 
 /// One interface: increases. `None`: not reported, or reset in between.
@@ -88,6 +91,7 @@ impl Default for Traffic {
             cpus: BTreeMap::new(),
             protocols: BTreeMap::new(),
             threads: Fact::not_asked("/proc/PID/task/TID/stat"),
+            connections: Fact::not_asked("/proc/PID/fd"),
         }
     }
 }

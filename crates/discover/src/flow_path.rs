@@ -1,10 +1,12 @@
 //! The path of one flow beyond the device: routes down to interfaces with queues, and sockets.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ringwise_kfmt::inet_diag::{self, Talk};
 use ringwise_kfmt::sockets::{self, Connected};
-use ringwise_model::{ControlReason, CpuId, Fact};
+use ringwise_model::errno::{ENOENT, ESRCH};
+use ringwise_model::{ControlReason, CpuId, Fact, Unread};
 use ringwise_sys::Host;
 
 use crate::control::LinkTopology;
@@ -51,6 +53,28 @@ pub fn connections(host: &dyn Host) -> Result<Vec<(u8, Connected)>, String> {
             Err(e) if e.is_absent() => {}
             Err(e) => return Err(format!("{path}: {}", e.reason())),
         }
+    }
+    Ok(out)
+}
+
+/// Local addresses of the connections of these processes, without those of loopback addresses. A process that has ended has none.
+///
+/// Errors: the connections, or the open files of a process, cannot be read.
+pub fn connected_addresses(host: &dyn Host, pids: &BTreeSet<u32>) -> Result<BTreeMap<u32, BTreeSet<IpAddr>>, Unread> {
+    let mut out = BTreeMap::new();
+    if pids.is_empty() {
+        return Ok(out);
+    }
+    let all = connections(host).map_err(|why| Unread::new("/proc/net", None, why))?;
+    let by_inode: BTreeMap<u64, IpAddr> = all.iter().map(|(_, c)| (c.inode, c.local.0)).collect();
+    for pid in pids {
+        let inodes = match crate::sockets::inodes_of(host, *pid) {
+            Ok(inodes) => inodes,
+            Err(e) if matches!(e.errno, Some(ENOENT | ESRCH)) => continue,
+            Err(e) => return Err(Unread::new(e.what.clone(), e.errno, e.reason())),
+        };
+        let addresses = inodes.iter().filter_map(|i| by_inode.get(i)).copied().filter(|a| !a.is_loopback());
+        out.insert(*pid, addresses.collect());
     }
     Ok(out)
 }

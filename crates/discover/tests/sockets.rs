@@ -1,6 +1,7 @@
 //! Where a program or unit listens, on a made tree.
 
 use crate::common::Tree;
+use ringwise_discover::flow_path::connected_addresses;
 use ringwise_discover::sockets::{Listener, listeners, listening_processes};
 use ringwise_model::Flow;
 
@@ -144,4 +145,17 @@ fn processes_that_listen_with_the_cpus_that_they_may_use() {
     let (all, unread) = text(&t);
     assert_eq!(all, want[1..]);
     assert_eq!(unread.as_deref(), Some("readlink /proc/100/fd/3"));
+}
+
+#[cfg(target_endian = "little")]
+#[test]
+fn local_addresses_of_the_connections_of_processes() {
+    let mut t = tree();
+    let of = |t: &Tree, pids: &[u32]| connected_addresses(&t.host(), &pids.iter().copied().collect());
+    let found = of(&t, &[100, 101, 999]).unwrap();
+    let text: Vec<String> = found.iter().map(|(pid, all)| format!("{pid} {all:?}")).collect();
+    assert_eq!(text, ["100 {}", "101 {192.168.1.5}"], "999 has ended, and 100 only listens");
+    t.error("/proc/101/fd/3", 13);
+    assert_eq!(of(&t, &[101]).unwrap_err().what, "readlink /proc/101/fd/3");
+    assert!(of(&t, &[]).unwrap().is_empty());
 }

@@ -1,9 +1,10 @@
 //! Findings about threads of programs and the CPUs of interrupts.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use ringwise_model::words::visible;
-use ringwise_model::{CpuId, CpuSet};
+use ringwise_model::{CpuId, CpuSet, NodeId};
 use serde::{Deserialize, Serialize};
 
 use super::words::cpus;
@@ -24,6 +25,46 @@ pub enum ProgramFound {
         /// The threads, the busiest one first.
         threads: Vec<ThreadAt>,
     },
+    /// Busy threads run on another node than every interface that their connections use.
+    OnRemoteNode {
+        /// The threads, the busiest one first.
+        threads: Vec<RemoteThread>,
+        /// CPUs of the node of the first thread's interface, if possible on cores that handle no queue interrupt.
+        local: CpuSet,
+    },
+}
+
+/// A busy thread on another node than the interface that the connections of its process use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemoteThread {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+    /// The CPU that it ran on.
+    pub cpu: CpuId,
+    /// The node of this CPU.
+    pub node: NodeId,
+    /// Its part of the time on a CPU, in per cent.
+    pub percent: f64,
+    /// The interface.
+    pub dev: String,
+    /// The node of the interface.
+    pub dev_node: NodeId,
+}
+
+impl fmt::Display for RemoteThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, tid, cpu, node, percent, dev, dev_node, .. } = self;
+        let name = visible(&self.name);
+        write!(
+            f,
+            "{name} (process {pid}, thread {tid}) used {percent:.0} % of CPU {cpu} on node {node}; its process has \
+             connections over {dev} on node {dev_node}"
+        )
+    }
 }
 
 /// A busy thread of a program.
@@ -55,23 +96,32 @@ impl fmt::Display for ThreadAt {
 }
 
 impl ProgramFound {
-    fn threads(&self) -> &[ThreadAt] {
+    /// Name, CPU and share of the time of each thread.
+    fn threads(&self) -> Vec<(&str, CpuId, f64)> {
         match self {
-            Self::BesideInterrupts { threads, .. } | Self::RealTimeOnInterruptCpu { threads } => threads,
+            Self::BesideInterrupts { threads, .. } | Self::RealTimeOnInterruptCpu { threads } => {
+                threads.iter().map(|t| (t.name.as_str(), t.cpu, t.percent)).collect()
+            }
+            Self::OnRemoteNode { threads, .. } => threads.iter().map(|t| (t.name.as_str(), t.cpu, t.percent)).collect(),
         }
     }
 
     pub(super) fn evidence(&self) -> Vec<String> {
-        self.threads().iter().map(ThreadAt::to_string).collect()
+        match self {
+            Self::BesideInterrupts { threads, .. } | Self::RealTimeOnInterruptCpu { threads } => {
+                threads.iter().map(ThreadAt::to_string).collect()
+            }
+            Self::OnRemoteNode { threads, .. } => threads.iter().map(RemoteThread::to_string).collect(),
+        }
     }
 }
 
 /// `nginx on CPU 4`, `3 threads (nginx and others) on CPUs 4-6`
-fn who(threads: &[ThreadAt]) -> String {
-    let on: CpuSet = threads.iter().map(|t| t.cpu).collect();
-    let name = threads.first().map_or("", |t| t.name.as_str());
+fn who(threads: &[(&str, CpuId, f64)]) -> String {
+    let on: CpuSet = threads.iter().map(|(_, cpu, _)| *cpu).collect();
+    let name = threads.first().map_or("", |(name, ..)| name);
     let first = visible(name);
-    let others = if threads.iter().all(|t| t.name == name) { "" } else { " and others" };
+    let others = if threads.iter().all(|t| t.0 == name) { "" } else { " and others" };
     match threads.len() {
         1 => format!("{first} on {}", cpus(&on)),
         n => format!("{n} threads ({first}{others}) on {}", cpus(&on)),
@@ -80,8 +130,9 @@ fn who(threads: &[ThreadAt]) -> String {
 
 impl fmt::Display for ProgramFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let busy = self.threads().iter().map(|t| t.percent).fold(0.0, f64::max);
-        let (who, one) = (who(self.threads()), self.threads().len() == 1);
+        let threads = self.threads();
+        let busy = threads.iter().map(|t| t.2).fold(0.0, f64::max);
+        let (who, one) = (who(&threads), threads.len() == 1);
         match self {
             Self::BesideInterrupts { .. } => {
                 let other =
@@ -91,6 +142,12 @@ impl fmt::Display for ProgramFound {
             Self::RealTimeOnInterruptCpu { .. } => {
                 let also = if one { "CPU also handles" } else { "CPUs also handle" };
                 write!(f, "real-time: {who}, up to {busy:.0} % busy; the {also} queue interrupts")
+            }
+            Self::OnRemoteNode { threads, .. } => {
+                let devs: BTreeSet<&str> = threads.iter().map(|t| t.dev.as_str()).collect();
+                let devs: Vec<&str> = devs.into_iter().collect();
+                let (devs, is) = (devs.join(", "), if devs.len() == 1 { "is" } else { "are" });
+                write!(f, "{who}, up to {busy:.0} % busy; the connections use {devs}, which {is} on another node")
             }
         }
     }

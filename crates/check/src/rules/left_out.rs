@@ -43,11 +43,6 @@ pub const UNJUDGED_RULES: &[UnjudgedRule] = &[
         "CPUs throttled by heat",
         "the counters count since boot, so with a single sample check would report an old event forever",
     ),
-    left(
-        "H14",
-        "program on a remote node",
-        "which program uses which interface is only known after matching every socket of every process",
-    ),
     left("H15", "receive memory on the wrong node", "few drivers have such counters, and each uses its own names"),
     left(
         "H17",

@@ -1,9 +1,12 @@
-//! Rules about threads of programs and the CPUs of interrupts. Both need two samples of the running host.
+//! Rules about threads of programs, the CPUs of interrupts and the nodes of interfaces. They need two samples of the running host.
 
-use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, NodeId, shell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, Nic, NodeId, shell};
 
 use crate::finding_sink::FindingSink;
-use crate::found::{ProgramFound, ThreadAt};
+use crate::found::{ProgramFound, RemoteThread, ThreadAt};
 use crate::rule::Rule;
 use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
@@ -59,6 +62,45 @@ pub(super) static RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        id: "H14",
+        title: "program on a remote node",
+        reads: "/proc/PID/stat, /proc/PID/task/TID/stat and /proc/PID/fd of busy processes, /proc/net/tcp, tcp6, udp and udp6, addresses and nodes of interfaces",
+        guard: "the host has several nodes, and an interface with a known node receives or sends at least 100 packets per second",
+        condition: "a thread of a program used at least 20 % of a CPU and was on the same node in both samples, its process has connections over such interfaces, and all of these are on other nodes",
+        confirm: "ps -eLo pid,tid,psr,pcpu,comm --sort=-pcpu (column PSR); ss -tunp (local address); /sys/class/net/DEV/device/numa_node",
+        severity: Severity::Info,
+        other_severity: "warning with goal latency",
+        confidence: Confidence::Likely,
+        why: "The driver puts packets into memory of the interface's node. A program on another node reads them over the link between the nodes, which takes longer and has less bandwidth.",
+        source: NUMA,
+        rates: true,
+        more: "A process belongs to an interface by the local addresses of its connections, also through a bond or VLAN. Sockets that listen on any address say nothing about interfaces and are not judged. Captures contain no threads.",
+        by_hand: &["taskset -pc CPUS TID, or CPUAffinity= and NUMAPolicy= in the unit of the program"],
+        judge: |cx, say| {
+            let (t, threads) = samples(cx, say)?;
+            if say.get(&cx.s.topology.nodes)?.len() < 2 {
+                return None;
+            }
+            let connections = say.get(&t.connections)?;
+            let found: Vec<RemoteThread> = threads.iter().filter_map(|th| remote(cx, t, connections, th)).collect();
+            if let Some((tid, node)) = found.first().map(|t| (t.tid, t.dev_node)) {
+                let kept = cx.i.intent.reserve.union(&cx.i.intent.exclude_cpus);
+                let free = free(cx, &interrupt_cpus(cx, t), Some(node));
+                let all = || cx.s.topology.node(node).map_or_else(CpuSet::new, |n| n.cpus.difference(&kept));
+                let local = if free.is_empty() { all() } else { free };
+                let severity = if cx.goal() == Goal::Latency { Severity::Warning } else { Severity::Info };
+                let command = format!("taskset -pc {local} {tid}");
+                let found =
+                    say.found(ProgramFound::OnRemoteNode { threads: found, local: local.clone() }).severity(severity);
+                if !local.is_empty() {
+                    found.by_hand(command);
+                }
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
         id: "H21",
         title: "real-time thread on a CPU of interrupts",
         reads: "/proc/PID/stat, /proc/PID/task/TID/stat of busy processes, interrupts and packets by queue",
@@ -92,6 +134,34 @@ pub(super) static RULES: &[Rule] = &[
         ..Rule::BASE
     },
 ];
+
+/// The thread, if all interfaces with traffic that the connections of its process use are on other nodes.
+fn remote(
+    cx: &RuleContext,
+    t: &Traffic,
+    connections: &BTreeMap<u32, BTreeSet<IpAddr>>,
+    th: &BusyThread,
+) -> Option<RemoteThread> {
+    let [first, last] = th.cpus.map(|c| cx.s.topology.node_of(c));
+    let node = last.filter(|_| first == last)?;
+    let nics = connections.get(&th.pid)?.iter().flat_map(|a| cx.s.interfaces_with(*a));
+    let is_active = |n: &&Nic| {
+        let packets = t.links.get(n.name()).map(|l| l.rx_packets.unwrap_or(0) + l.tx_packets.unwrap_or(0));
+        packets.is_some_and(|p| t.per_second(p) >= PER_SECOND)
+    };
+    let mut remote = None;
+    for n in nics.filter(is_active) {
+        // Over an interface whose node is unknown the program may be local.
+        let dev_node = *n.node.known()?;
+        if dev_node == node {
+            return None;
+        }
+        remote.get_or_insert((n.name().to_string(), dev_node));
+    }
+    let (dev, dev_node) = remote?;
+    let (name, cpu, percent) = (th.name.clone(), th.cpus[1], th.percent);
+    Some(RemoteThread { name, pid: th.pid, tid: th.tid, cpu, node, percent, dev, dev_node })
+}
 
 fn samples<'a>(cx: &RuleContext<'a>, say: &mut FindingSink) -> Option<(&'a Traffic, &'a [BusyThread])> {
     let t = cx.traffic(say)?;

@@ -386,6 +386,57 @@ fn a_program_beside_interrupts_is_a_warning_for_latency_alone() {
     assert_eq!(severity(Goal::Latency), Some(Severity::Warning));
 }
 
+/// Whoever moves between nodes, or whose interface is idle or of an unknown node, is no program on a remote node.
+#[test]
+fn a_program_on_a_remote_node_needs_evidence() {
+    type Edit = fn(&mut World);
+    let cases: &[(&str, Edit)] = &[
+        ("its node changed between the samples", |w| {
+            w.talks(4, &["eth2"]);
+            w.thread().cpus[0] = CpuId(8);
+        }),
+        ("the interface has no traffic", |w| {
+            w.talks(4, &["eth2"]);
+            let link = w.t.as_mut().unwrap().links.get_mut("eth2").unwrap();
+            (link.rx_packets, link.tx_packets) = (Some(3), Some(4));
+        }),
+        ("the node of an interface is unknown", |w| {
+            w.talks(4, &["eth2"]);
+            w.s.nics[1].node = Fact::Absent;
+        }),
+        ("its connections use no interface with queues", |w| w.talks(4, &[])),
+    ];
+    for (name, edit) in cases {
+        let mut w = World::tuned();
+        edit(&mut w);
+        let r = w.judge();
+        assert!(!r.ids().contains(&"H14") && r.unreadable.iter().all(|u| u.rule != "H14"), "{name}");
+    }
+}
+
+/// Connections belong to the members of a bond, and the command moves the program to their node.
+#[test]
+fn a_program_on_a_remote_node_is_found_through_a_bond() {
+    let mut w = World::tuned();
+    w.intent.goal = Goal::Latency;
+    w.talks(4, &["eth2"]);
+    let mut bond = w.s.nics[1].clone();
+    w.s.nics[1].addresses = Fact::Known(Vec::new());
+    bond.dev.name = "bond0".into();
+    bond.lower = vec![bond.dev.ifindex.unwrap()];
+    bond.dev.ifindex = Some(IfIndex(99));
+    (bond.kind, bond.node) = (NicKind::Software { kind: "bond".into() }, Fact::Absent);
+    (bond.rx_queues, bond.tx_queues, bond.vectors) = (Vec::new(), Vec::new(), Vec::new());
+    w.s.nics.push(bond);
+    let found = w.judge().findings.into_iter().find(|f| f.rule == "H14").expect("eth2 is on node 1");
+    assert_eq!(found.severity, Severity::Warning, "with goal latency");
+    let text = found.text.to_string();
+    assert_eq!(text, "nginx on CPU 4, up to 71 % busy; the connections use eth2, which is on another node");
+    let node = w.s.topology.node(NodeId(1)).unwrap().cpus.clone();
+    let cpus: CpuSet = found.by_hand[0].split(' ').nth(2).unwrap().parse().unwrap();
+    assert!(!cpus.is_empty() && cpus.is_subset(&node), "{:?}", found.by_hand);
+}
+
 /// A counter that is not in the samples is unknown, not 0: the precondition of its rule does not hold.
 #[test]
 fn rules_without_their_counters_do_not_count_as_checked() {

@@ -215,6 +215,7 @@ fn traffic(s: &Snapshot) -> Traffic {
         .map(|(k, v)| (k.to_string(), v))
         .into(),
         threads: Fact::Known(Vec::new()),
+        connections: Fact::Known(BTreeMap::new()),
     }
 }
 
@@ -303,6 +304,19 @@ impl World {
         let (name, cpus) = ("nginx".to_string(), [CpuId(cpu); 2]);
         let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time };
         self.t = Some(Traffic { threads: Fact::Known(vec![thread]), ..traffic(&self.s) });
+    }
+
+    /// The program of [`Self::program`] on this CPU, with connections over these interfaces.
+    pub(crate) fn talks(&mut self, cpu: u32, devs: &[&str]) {
+        self.program(cpu, false);
+        let mut addresses = std::collections::BTreeSet::new();
+        for (i, n) in (1..).zip(&mut self.s.nics) {
+            n.addresses = Fact::Known(vec![format!("192.0.2.{i}/24")]);
+            if devs.contains(&n.name()) {
+                addresses.insert(std::net::IpAddr::from([192, 0, 2, i]));
+            }
+        }
+        self.t.as_mut().unwrap().connections = Fact::Known([(812, addresses)].into());
     }
 
     /// A program with one busy thread on each of these CPUs.

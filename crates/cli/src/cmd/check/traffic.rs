@@ -2,10 +2,11 @@
 
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
+use ringwise_discover::flow_path::connected_addresses;
 use ringwise_model::{BusyThread, Cause, Fact, Snapshot, Unread};
 use ringwise_observe::{Layout, LinkRates, ProcessTimes, Rates, Sampler};
 use ringwise_sys::Host;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::args::Common;
@@ -13,6 +14,8 @@ use crate::cmd::{progress, sample};
 
 /// Names the times of threads, where they were not read.
 const THREADS: &str = "/proc/PID/task/TID/stat";
+/// The same for the sockets of their processes.
+const SOCKETS: &str = "/proc/PID/fd";
 
 /// Takes two samples of this host. `None`: the host was away for a part of the time, for example suspended.
 pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Common) -> Option<Traffic> {
@@ -25,13 +28,16 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
     let threads = threads.and_then(|t| t.busy(host)).map_or_else(Fact::Unknown, Fact::Known);
-    Rates::between(&layout, &first, &second).map(|r| of(&r, threads))
+    let pids: BTreeSet<u32> = threads.known().into_iter().flatten().map(|t| t.pid).collect();
+    let connections = connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known);
+    Rates::between(&layout, &first, &second).map(|r| Traffic { connections, ..of(&r, threads) })
 }
 
 /// The samples in a capture.
 pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
     let threads = Fact::Unknown(Unread::new(THREADS, None, "not in this capture").because(Cause::NotRecorded));
-    sample::recorded(host).map(|r| of(&r, threads))
+    let connections = Fact::Unknown(Unread::new(SOCKETS, None, "not in this capture").because(Cause::NotRecorded));
+    sample::recorded(host).map(|r| Traffic { connections, ..of(&r, threads) })
 }
 
 /// What rules read in addition to what plans read.
@@ -85,5 +91,6 @@ fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> Traffic {
         cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect::<BTreeMap<_, _>>(),
         protocols,
         threads,
+        connections: Fact::not_asked(SOCKETS),
     }
 }
