@@ -59,8 +59,7 @@ impl Host {
     fn second(&mut self) -> Action {
         self.now += s(1);
         let drops = self.drops;
-        let queue =
-            |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops, ..QueueSample::default() };
+        let queue = |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops, ..QueueSample::default() };
         let cpu = |(i, l): (u32, f64)| (i, CpuSample { busy_percent: Some(l), node: Some(0), ..CpuSample::default() });
         let sample = Sample {
             at: self.now,

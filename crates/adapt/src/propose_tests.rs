@@ -179,7 +179,9 @@ fn both_limits_of_the_gain() {
     // The variance falls by 15 %, so only the busiest CPU can be the reason: 10 points.
     let busy = [80.0, 10.0, 10.0, 10.0, 69.0, 69.0, 69.0, 10.0];
     let little = one_entry_of(9.9, busy);
-    let Err(NoProposal::TooLittle { entries: 1, maximum_points, variance_percent }) = little else { panic!("{little:?}") };
+    let Err(NoProposal::TooLittle { entries: 1, maximum_points, variance_percent }) = little else {
+        panic!("{little:?}")
+    };
     assert!((maximum_points - 9.9).abs() < 1e-2 && variance_percent < 20.0, "{little:?}");
     let enough = one_entry_of(10.1, busy).unwrap();
     assert!(matches!(enough.why, Gain::Maximum { points } if (points - 10.1).abs() < 1e-2), "{enough:?}");

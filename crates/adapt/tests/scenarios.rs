@@ -310,7 +310,11 @@ fn a_thousand_hours() {
         in_an_hour = in_an_hour.max(report.most_returns_in_an_hour);
         // A restoration that was lost, or written twice, would leave another table than the adapter knows.
         assert_eq!(policy.adapter.table(), Some(now.table.as_slice()), "seed {seed}");
-        assert_eq!(policy.adapter.has_moved_entries(), now.table != interface().table, "seed {seed}: the table of the begin");
+        assert_eq!(
+            policy.adapter.has_moved_entries(),
+            now.table != interface().table,
+            "seed {seed}: the table of the begin"
+        );
         assert_eq!(policy.stored_bytes.len(), 20, "seed {seed}");
         let state = policy.stored_bytes.iter().copied().max().unwrap_or(usize::MAX);
         assert!(state < 50_000, "seed {seed}: {state} bytes");

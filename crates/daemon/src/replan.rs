@@ -134,6 +134,44 @@ fn permitted(steps: &[Step], own: &BTreeSet<String>, anew: &BTreeSet<String>) ->
     steps.iter().filter(|s| within(&s.setting, own) && may_write(s) && !waits(&s.setting)).cloned().collect()
 }
 
+/// `own`: the interfaces whose steps are used. `None`: none of the interfaces has a link.
+fn plan_intent(
+    mut intent: Intent,
+    own: &BTreeSet<String>,
+    s: &Snapshot,
+    standing: &Standing,
+    options: &Options,
+    basis: &Basis,
+) -> Result<Option<Plan>, String> {
+    if !intent.devs.is_empty() {
+        // One that is gone, or has no link, must not keep the others from their plan.
+        let has_interrupts = |n: &Nic| n.link_is_up() || n.queue_vectors().next().is_some();
+        intent.devs.retain(|d| s.tunable().any(|n| n.name() == d && has_interrupts(n)));
+        if intent.devs.is_empty() {
+            return Ok(None);
+        }
+    }
+    let adopted = standing.hands.iter().filter(|h| h.origin == Origin::Adopted);
+    let host = PlanningHost {
+        options: options.clone(),
+        snapshot: s.clone(),
+        learned: standing.learned.clone(),
+        hands: basis.manual.iter().chain(adopted).cloned().collect(),
+        made: standing.made.clone(),
+        late: own.clone(),
+    };
+    let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
+    planning.plan(Take::Keep).map(Some).map_err(|e| e.to_string())
+}
+
+/// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.
+fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
+    match basis.wanted.filter(|w| p.whole && p.from_config && w.file().is_some()) {
+        Some(w) => w.intent(s).map(|(intent, _)| intent).map_err(|e| e.to_string()),
+        None => Ok(p.intent.clone()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ringwise_knob::Reason;
@@ -175,43 +213,5 @@ mod tests {
         assert_eq!(written(&[]), all[2..], "eth0 waits for the permission");
         assert_eq!(written(&["eth0"]), all, "its traffic was interrupted anyway");
         assert_eq!(written(&["eth2"]), all[2..], "another interface does not count");
-    }
-}
-
-/// `own`: the interfaces whose steps are used. `None`: none of the interfaces has a link.
-fn plan_intent(
-    mut intent: Intent,
-    own: &BTreeSet<String>,
-    s: &Snapshot,
-    standing: &Standing,
-    options: &Options,
-    basis: &Basis,
-) -> Result<Option<Plan>, String> {
-    if !intent.devs.is_empty() {
-        // One that is gone, or has no link, must not keep the others from their plan.
-        let has_interrupts = |n: &Nic| n.link_is_up() || n.queue_vectors().next().is_some();
-        intent.devs.retain(|d| s.tunable().any(|n| n.name() == d && has_interrupts(n)));
-        if intent.devs.is_empty() {
-            return Ok(None);
-        }
-    }
-    let adopted = standing.hands.iter().filter(|h| h.origin == Origin::Adopted);
-    let host = PlanningHost {
-        options: options.clone(),
-        snapshot: s.clone(),
-        learned: standing.learned.clone(),
-        hands: basis.manual.iter().chain(adopted).cloned().collect(),
-        made: standing.made.clone(),
-        late: own.clone(),
-    };
-    let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
-    planning.plan(Take::Keep).map(Some).map_err(|e| e.to_string())
-}
-
-/// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.
-fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
-    match basis.wanted.filter(|w| p.whole && p.from_config && w.file().is_some()) {
-        Some(w) => w.intent(s).map(|(intent, _)| intent).map_err(|e| e.to_string()),
-        None => Ok(p.intent.clone()),
     }
 }

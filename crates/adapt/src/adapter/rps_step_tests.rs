@@ -76,7 +76,13 @@ impl Host {
             interrupt: None,
         };
         let out_of_order = Some(if self.mask.is_empty() { 0 } else { self.out_of_order });
-        let sample = Sample { at: self.now, queues: vec![queue], cpus: (0..8).map(cpu).collect(), out_of_order, ..Sample::default() };
+        let sample = Sample {
+            at: self.now,
+            queues: vec![queue],
+            cpus: (0..8).map(cpu).collect(),
+            out_of_order,
+            ..Sample::default()
+        };
         let rps = self.readable.then_some(Mask { queue: 0, cpus: &self.mask, helpers: self.helpers.as_ref() });
         let forbidden = &self.forbidden;
         self.adapter.step(self.now, &Signals { sample: Some(&sample), forbidden, rps, ..Signals::default() })

@@ -138,12 +138,7 @@ mod tests {
             User::Dmabuf { queue: 3, id: 1 },
             User::Rdma { device: "mlx5_0".into() },
         ]);
-        let expected = [
-            (0, Exclusion::AfXdp),
-            (1, Exclusion::Leased),
-            (2, Exclusion::Memory),
-            (3, Exclusion::Memory),
-        ];
+        let expected = [(0, Exclusion::AfXdp), (1, Exclusion::Leased), (2, Exclusion::Memory), (3, Exclusion::Memory)];
         assert_eq!(of(&nic).excluded, expected.into());
         assert_eq!(of(&nic).forbidden, [], "the other queues may be balanced");
     }
@@ -206,12 +201,9 @@ mod tests {
     /// RFS asks the driver for a queue only with ntuple (net/core/dev.c, `set_rps_cpu`).
     #[test]
     fn rfs_forbids_it_only_with_ntuple() {
-        for (flows, ntuple, expected) in [
-            (0, false, vec![]),
-            (0, true, vec![]),
-            (4096, false, vec![]),
-            (4096, true, vec![Forbidden::Rfs]),
-        ] {
+        for (flows, ntuple, expected) in
+            [(0, false, vec![]), (0, true, vec![]), (4096, false, vec![]), (4096, true, vec![Forbidden::Rfs])]
+        {
             let mut nic = nic();
             nic.rx_queues[1].rps_flow_cnt = Fact::Known(flows);
             let Fact::Known(features) = &mut nic.features else { panic!("{:?}", nic.features) };
