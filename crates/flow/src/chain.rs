@@ -139,17 +139,47 @@ fn departure(s: &Snapshot, out: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> De
     Departure { dev: out.dev.name.clone(), node: out.node.known().map(|n| n.0), sending: sending(s, out, cpu, rx) }
 }
 
+/// What a CPU does for a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// It takes the interrupt of the receive queue.
+    Interrupt,
+    /// RPS gives it the packet.
+    Rps,
+    /// It runs the network stack.
+    Stack,
+    /// It runs the program.
+    Program,
+    /// It takes the interrupt that reports sent packets.
+    Completion,
+}
+
+impl std::fmt::Display for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Interrupt => "interrupt",
+            Self::Rps => "RPS",
+            Self::Stack => "stack",
+            Self::Program => "program",
+            Self::Completion => "completion",
+        })
+    }
+}
+
+/// A CPU, and what it does.
+pub type Station = (CpuId, Work);
+
 /// The CPUs of the path in the order in which packets reach them, with what runs there.
-pub fn stations(d: &Direction) -> Vec<(CpuId, &'static str)> {
+pub fn stations(d: &Direction) -> Vec<Station> {
     let mut out = Vec::new();
     if let Some(l) = d.arrival.as_ref().and_then(|a| a.landing.as_ref()) {
-        out.extend(l.cpu.as_ref().map(|p| (p.cpu, "interrupt")));
+        out.extend(l.cpu.as_ref().map(|p| (p.cpu, Work::Interrupt)));
         if let Rps::On { chosen: Some(c), .. } = &l.rps {
-            out.push((*c, "RPS"));
+            out.push((*c, Work::Rps));
         }
     }
-    out.extend(d.socket.as_ref().and_then(|k| k.last_cpu).map(|c| (c, "program")));
-    out.extend(d.departure.as_ref().and_then(|x| x.sending.cpu.as_ref()).map(|p| (p.cpu, "completion")));
+    out.extend(d.socket.as_ref().and_then(|k| k.last_cpu).map(|c| (c, Work::Program)));
+    out.extend(d.departure.as_ref().and_then(|x| x.sending.cpu.as_ref()).map(|p| (p.cpu, Work::Completion)));
     out
 }
 

@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 
-use crate::chain::Direction;
+use crate::chain::{Direction, Station, Work};
 use crate::stack::{Rfs, Rps, supports_accelerated_rfs};
 
 /// How received packets reach the CPU of their program.
@@ -30,9 +30,6 @@ impl std::fmt::Display for RfsUse {
         })
     }
 }
-
-/// A CPU, and what runs there.
-pub type Station = (CpuId, &'static str);
 
 /// The path of one use of RFS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +70,7 @@ pub fn rfs_paths(s: &Snapshot, d: &Direction) -> Vec<RfsPath> {
             RfsUse::With => (landing.queue, interrupt, program),
             RfsUse::Accelerated => (there?, program, program),
         };
-        let stations = vec![(interrupt, "interrupt"), (stack, "stack"), (program, "program")];
+        let stations = vec![(interrupt, Work::Interrupt), (stack, Work::Stack), (program, Work::Program)];
         Some(RfsPath { rfs, queue, stations, present: present == Some(rfs) })
     };
     RfsUse::ALL.into_iter().filter_map(path).collect()

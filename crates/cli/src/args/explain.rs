@@ -50,9 +50,9 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["balance", "svg", "observe"], help_heading = "Output")]
     pub plain: bool,
     /// Observe for TIME (e.g. 10s) where packets are really processed, and show it beside the prediction
-    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["from", "many", "balance", "svg"], help_heading = "Analysis")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["from", "many", "balance"], help_heading = "Analysis")]
     pub observe: Option<Duration>,
-    /// Also draw the path of the flow into an SVG file (-: only the drawing, on stdout)
+    /// Also draw the path of the flow into an SVG file (-: only the drawing, on stdout), with --observe, the counts below its stations
     #[arg(long, value_name = "FILE", conflicts_with = "many", help_heading = "Output")]
     pub svg: Option<PathBuf>,
     /// `--from` and `--passive`.

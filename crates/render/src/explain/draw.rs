@@ -1,10 +1,11 @@
 //! The path of a flow as SVG: a row of stations for each direction, coloured by node.
 
-use ringwise_flow::chain::{Direction, stations};
+use ringwise_flow::chain::{Direction, Work, stations};
 use ringwise_flow::rfs_paths::{RfsPath, rfs_paths};
 use ringwise_model::{CpuId, Snapshot};
 
 use super::OneFlow;
+use super::observed::{Observed, Seen, at_queue, at_station};
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, wrap};
 use ringwise_draw::{MONO, Size};
 
@@ -13,15 +14,19 @@ const GAP: f64 = 46.0;
 const MARGIN: f64 = 20.0;
 const NODES: [&str; 6] = ["#e3eefc", "#fdebd8", "#e2f4e4", "#f6e4f3", "#f3f1d6", "#e6e6ee"];
 const CROSSED: &str = "#c2410c";
+/// Font size and line height of the counts below a station.
+const COUNT: (f64, f64) = (9.5, 13.0);
 
 struct Stop {
     title: String,
     below: String,
     node: Option<u32>,
     cpu: Option<CpuId>,
+    /// What `--observe` counted here.
+    counted: Vec<Seen>,
 }
 
-fn row(s: &Snapshot, d: &Direction) -> Vec<Stop> {
+fn row(s: &Snapshot, d: &Direction, observed: Option<&Observed>) -> Vec<Stop> {
     let mut out = Vec::new();
     if let Some(a) = &d.arrival {
         let below = match (a.steering.queue, a.steering.rule) {
@@ -29,22 +34,25 @@ fn row(s: &Snapshot, d: &Direction) -> Vec<Stop> {
             (Some(q), None) => format!("queue {q}"),
             (None, _) => "queue not known".into(),
         };
-        out.push(Stop { title: a.dev.clone(), below, node: a.node, cpu: None });
+        let counted = observed.map_or_else(Vec::new, |o| at_queue(o, a));
+        out.push(Stop { title: a.dev.clone(), below, node: a.node, cpu: None, counted });
     }
-    for (cpu, what) in stations(d) {
+    for (cpu, work) in stations(d) {
         // The transmit completion is drawn after its device.
-        if what == "completion" {
+        if work == Work::Completion {
             continue;
         }
         let node = s.topology.node_of(cpu).map(|n| n.0);
-        out.push(Stop { title: format!("CPU {cpu}"), below: what.into(), node, cpu: Some(cpu) });
+        let counted = observed.map_or_else(Vec::new, |o| at_station(o, d, cpu, work));
+        out.push(Stop { title: format!("CPU {cpu}"), below: work.to_string(), node, cpu: Some(cpu), counted });
     }
     if let Some(x) = &d.departure {
         let below = x.sending.queue.map_or_else(|| "queue not known".into(), |q| format!("tx-{q}"));
-        out.push(Stop { title: x.dev.clone(), below, node: x.node, cpu: None });
+        out.push(Stop { title: x.dev.clone(), below, node: x.node, cpu: None, counted: Vec::new() });
         if let Some(p) = &x.sending.cpu {
             let node = p.node.map(|n| n.0);
-            out.push(Stop { title: format!("CPU {}", p.cpu), below: "completion".into(), node, cpu: Some(p.cpu) });
+            let (title, below) = (format!("CPU {}", p.cpu), Work::Completion.to_string());
+            out.push(Stop { title, below, node, cpu: Some(p.cpu), counted: Vec::new() });
         }
     }
     out
@@ -54,12 +62,16 @@ fn row(s: &Snapshot, d: &Direction) -> Vec<Stop> {
 fn uses_of_rfs(s: &Snapshot, d: &Direction) -> Vec<(RfsPath, Vec<Stop>)> {
     let Some(a) = &d.arrival else { return Vec::new() };
     let rows = rfs_paths(s, d).into_iter().map(|p| {
-        let mut out = vec![Stop { title: a.dev.clone(), below: format!("queue {}", p.queue), node: a.node, cpu: None }];
-        for (cpu, what) in &p.stations {
+        let below = format!("queue {}", p.queue);
+        let mut out = vec![Stop { title: a.dev.clone(), below, node: a.node, cpu: None, counted: Vec::new() }];
+        for (cpu, work) in &p.stations {
             let node = s.topology.node_of(*cpu).map(|n| n.0);
             match out.last_mut().filter(|last| last.cpu == Some(*cpu)) {
-                Some(last) => last.below = format!("{}, {what}", last.below),
-                None => out.push(Stop { title: format!("CPU {cpu}"), below: (*what).into(), node, cpu: Some(*cpu) }),
+                Some(last) => last.below = format!("{}, {work}", last.below),
+                None => {
+                    let (title, below) = (format!("CPU {cpu}"), work.to_string());
+                    out.push(Stop { title, below, node, cpu: Some(*cpu), counted: Vec::new() });
+                }
             }
         }
         (p, out)
@@ -77,14 +89,25 @@ fn between(s: &Snapshot, a: &Stop, b: &Stop, last: Option<CpuId>) -> Option<&'st
     (!s.topology.l3_of(x).contains(y)).then_some("L3")
 }
 
-/// The picture of one flow, as an SVG document.
-pub fn svg(o: &OneFlow) -> String {
+/// The picture of one flow, as an SVG document. With `observed` the counts are below the stations of the received
+/// packets.
+pub fn svg(o: &OneFlow, observed: Option<&Observed>) -> String {
     let mut c = Canvas::default();
     let mut y = MARGIN;
-    for d in &o.directions {
+    let arriving = o.directions.iter().position(|d| d.arrival.is_some());
+    for (i, d) in o.directions.iter().enumerate() {
         c.text(at(MARGIN, y + 8.0), &d.flow.to_string(), &Font::left(14.0, INK).bold());
         y += 30.0;
-        y = stops(&mut c, o.host, &row(o.host, d), y);
+        let observed = observed.filter(|_| arriving == Some(i));
+        y = stops(&mut c, o.host, &row(o.host, d, observed), y);
+        if let Some(seen) = observed {
+            let text = format!(
+                "Below the stations: counted in {} s. Interrupts and processed packets are those of all flows.",
+                seen.seconds
+            );
+            c.text(at(MARGIN, y), &text, &Font::left(11.0, INK));
+            y += 20.0;
+        }
         for (p, stops_of) in uses_of_rfs(o.host, d) {
             let now = if p.present { " (now)" } else { "" };
             c.text(at(MARGIN, y), &format!("{}{now}", p.rfs), &Font::left(11.0, INK));
@@ -103,8 +126,9 @@ pub fn svg(o: &OneFlow) -> String {
     ringwise_draw::document(c, size, &format!("{title}: its path through the host"), MONO)
 }
 
-/// Draws a row, and returns where the next one begins.
+/// Draws a row with the counts below it, and returns where the next one begins.
 fn stops(c: &mut Canvas, s: &Snapshot, all: &[Stop], y: f64) -> f64 {
+    let mut lowest = y + BOX.1;
     for (i, st) in all.iter().enumerate() {
         let x = MARGIN + i as f64 * (BOX.0 + GAP);
         let fill = st.node.map_or(PAGE, |n| NODES[n as usize % NODES.len()]);
@@ -112,6 +136,15 @@ fn stops(c: &mut Canvas, s: &Snapshot, all: &[Stop], y: f64) -> f64 {
         c.text(at(x + BOX.0 / 2.0, y + 14.0), &st.title, &Font::left(13.0, INK).bold().middle());
         let node = st.node.map_or_else(|| "node unknown".into(), |n| format!("node {n}"));
         c.text(at(x + BOX.0 / 2.0, y + 33.0), &format!("{}, {node}", st.below), &Font::left(9.5, FAINT).middle());
+        let mut below = y + BOX.1 + 4.0;
+        for seen in &st.counted {
+            let color = if seen.elsewhere { CROSSED } else { INK };
+            for line in wrap(&seen.text, COUNT.0, BOX.0 + GAP - 8.0) {
+                c.text(at(x + BOX.0 / 2.0, below + COUNT.1 / 2.0), &line, &Font::left(COUNT.0, color).middle());
+                below += COUNT.1;
+            }
+        }
+        lowest = lowest.max(below);
         if let Some(next) = all.get(i + 1) {
             let mid = y + BOX.1 / 2.0;
             let last = all[..=i].iter().rev().find_map(|s| s.cpu);
@@ -126,12 +159,14 @@ fn stops(c: &mut Canvas, s: &Snapshot, all: &[Stop], y: f64) -> f64 {
             }
         }
     }
-    y + BOX.1 + 18.0
+    lowest + 18.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::observed::OfFlow;
+    use ringwise_draw::canvas::width;
     use ringwise_flow::chain::{self, FlowRoute, Route, Socket};
     use ringwise_flow::{FlowSpec, Steering};
     use ringwise_model::{CpuSet, Fact};
@@ -160,7 +195,7 @@ mod tests {
             what_if: &[],
             recorded_by: None,
         };
-        let svg = svg(&one);
+        let svg = svg(&one, None);
         let after = |text: &str, part: &'static str| {
             let (_, rest) = text.split_once(part).unwrap_or_else(|| panic!("no {part} in {text}"));
             rest.to_string()
@@ -177,5 +212,85 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    /// Left, right, top and bottom of each text of a picture.
+    fn boxes(svg: &str) -> Vec<(String, [f64; 4])> {
+        let one = |t: &str| {
+            let (head, text) = t.split_once('>').unwrap();
+            let number = |name: &str| -> f64 {
+                let (_, rest) = head.split_once(&format!("{name}=\"")).unwrap();
+                rest.split('"').next().unwrap().parse().unwrap()
+            };
+            let (x, base, size) = (number(" x"), number(" y"), number("font-size"));
+            let w = width(text, size);
+            let left = if head.contains("middle") { x - w / 2.0 } else { x };
+            (text.to_string(), [left, left + w, base - size * 0.8, base + size * 0.2])
+        };
+        svg.split("<text").skip(1).map(|t| one(t.split("</text>").next().unwrap())).collect()
+    }
+
+    /// The flow arrives on queue 3, whose interrupt goes to CPU 1; RPS gives it to CPU 2, and the program runs on CPU 3.
+    #[test]
+    fn counts_are_below_their_stations_and_overlap_nothing() {
+        let mut s = host("h", CpuSpec::flat(4, 1), vec![NicSpec::new("eth0", "ice", Some(0), 4, 4)]).snapshot();
+        s.nics[0].vectors.iter_mut().for_each(|v| v.effective = Fact::Known(CpuSet::one(CpuId(1))));
+        s.nics[0].rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(CpuSet::one(CpuId(2))));
+        let flow = "10.0.0.1:5-10.0.0.2:80/tcp".parse::<FlowSpec>().unwrap().exact().unwrap();
+        let socket = Socket { kind: "connection", program: None, pid: None, last_cpu: Some(CpuId(3)) };
+        let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket: Some(socket) };
+        let steering = Steering::new(&s.nics[0], &Fact::Absent).by_queue(Some(3));
+        let directions = vec![chain::incoming(&s, &s.nics[0], &steering, &flow, way)];
+        let one = OneFlow {
+            host: &s,
+            directions,
+            crossings: vec!["a note below".into()],
+            meeting: None,
+            unknown: Vec::new(),
+            forwarding: None,
+            through: false,
+            what_if: &[],
+            recorded_by: None,
+        };
+        let flow = OfFlow { queues: [(Some(3), 1200), (Some(0), 7), (None, 2)].into(), one_in: 8, lost: 0 };
+        let seen = Observed {
+            seconds: 10.0,
+            looks: 20,
+            flow: Ok(flow),
+            queues: [(3, [(CpuId(1), 900), (CpuId(0), 1)].into())].into(),
+            cpus: [(CpuId(1), (2000, 0)), (CpuId(2), (1900, 850))].into(),
+            program: [(CpuId(3), 19), (CpuId(0), 1)].into(),
+            incoming: [(CpuId(2), 20)].into(),
+            incoming_unread: None,
+        };
+        let (plain, counted) = (svg(&one, None), svg(&one, Some(&seen)));
+        assert!(!plain.contains("sampled") && !plain.contains("counted"), "{plain}");
+        let all = boxes(&counted);
+        let place =
+            |text: &str| all.iter().find(|(t, _)| t == text).unwrap_or_else(|| panic!("no {text} in {counted}")).1;
+        for (station, counts) in [
+            ("eth0", &["1,200 packets on queue 3, one", "7 packets on queue 0, one in 8"][..]),
+            ("CPU 1", &["900 interrupts of the queue", "1 on other CPUs", "2,000 packets processed"]),
+            ("CPU 2", &["1,900 packets processed", "woken by RPS 850 times"]),
+            ("CPU 3", &["program: CPU 3, 19 of 20 times", "its packets: CPU 2, 20 of 20"]),
+        ] {
+            let above = place(station);
+            for count in counts {
+                let below = place(count);
+                let middle = |b: [f64; 4]| (b[0] + b[1]) / 2.0;
+                assert!((middle(above) - middle(below)).abs() < 0.2 && below[2] > above[3], "{count}: {counted}");
+            }
+        }
+        // Counts on another queue or CPU than predicted have the colour of crossings.
+        for (text, color) in [("7 packets on queue 0, one in 8", CROSSED), ("1,900 packets processed", INK)] {
+            let (before, _) = counted.split_once(text).unwrap();
+            assert!(before.rsplit("<text").next().unwrap().contains(color), "{text}: {counted}");
+        }
+        for (i, (a, [l, r, t, b])) in all.iter().enumerate() {
+            assert!(*l >= 0.0, "{a} is cut off: {counted}");
+            for (other, [l2, r2, t2, b2]) in &all[i + 1..] {
+                assert!(l >= r2 || l2 >= r || t >= b2 || t2 >= b, "{a} overlaps {other}: {counted}");
+            }
+        }
     }
 }

@@ -5,8 +5,8 @@ pub mod many;
 mod missing;
 pub mod observed;
 
-use ringwise_flow::chain::{Arrival, Departure, Direction, Route, stations};
-use ringwise_flow::rfs_paths::{RfsPath, Station, rfs_paths};
+use ringwise_flow::chain::{Arrival, Departure, Direction, Route, Station, stations};
+use ringwise_flow::rfs_paths::{RfsPath, rfs_paths};
 use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::QueueDecision;
 use ringwise_model::shell::quote;

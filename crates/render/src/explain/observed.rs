@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_flow::chain::{Arrival, Direction, Work};
 use ringwise_flow::stack::ReceivePath;
 use ringwise_model::CpuId;
+use ringwise_model::order::Order;
 use serde_json::{Value, json};
 
 use super::{OneFlow, body, wrap};
@@ -142,4 +144,89 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
         out.push_str(&format!("    CPU {c:<4} processed {}{rps}{mark}\n", plural(*packets as usize, "packet")));
     }
     out
+}
+
+/// Most lines of one kind below a station of the drawing.
+const LINES: usize = 3;
+
+/// One count below a station of the drawing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The count, and of what.
+    pub(super) text: String,
+    /// It is of another queue or CPU than the predicted one.
+    pub(super) elsewhere: bool,
+}
+
+/// The first counts; the others are only in the text of the answer.
+fn shortened(mut all: Vec<Seen>, what: &str) -> Vec<Seen> {
+    let more = all.len().saturating_sub(LINES);
+    if more > 0 {
+        all.truncate(LINES);
+        all.push(Seen { text: format!("and {}", plural(more, what)), elsewhere: true });
+    }
+    all
+}
+
+/// Packets of the flow by receive queue, the predicted queue first.
+pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
+    let flow = match &o.flow {
+        Ok(flow) => flow,
+        Err(why) => return vec![Seen { text: format!("packets not sampled: {why}"), elsewhere: false }],
+    };
+    if flow.queues.is_empty() {
+        return vec![Seen { text: "no packet seen".into(), elsewhere: false }];
+    }
+    let predicted = a.steering.queue;
+    let mut all: Vec<(Option<u32>, u64)> = flow.queues.iter().map(|(q, n)| (*q, *n)).collect();
+    all.order_by_key(|(q, _)| (q.is_none(), *q != predicted, *q));
+    let every = if flow.one_in <= 1 { String::new() } else { format!(", one in {} sampled", flow.one_in) };
+    let seen = all.into_iter().map(|(q, n)| {
+        let on = q.map_or_else(|| "an unknown queue".into(), |q| format!("queue {q}"));
+        let elsewhere = q.is_some() && predicted.is_some() && q != predicted;
+        Seen { text: format!("{} on {on}{every}", plural_of(n, "packet")), elsewhere }
+    });
+    shortened(seen.collect(), "more queue")
+}
+
+/// What was counted on a CPU of the path: interrupts of the queue and processed packets; for the program, on which CPUs it and the packets of
+/// its socket were seen.
+pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) -> Vec<Seen> {
+    let here = |text: String| Seen { text, elsewhere: false };
+    let landing = d.arrival.as_ref().and_then(|a| a.landing.as_ref());
+    let mut out = Vec::new();
+    if work == Work::Interrupt
+        && let Some(by) = landing.and_then(|l| o.queues.get(&l.queue))
+    {
+        let n = by.get(&cpu).copied().unwrap_or(0);
+        out.push(here(format!("{} of the queue", plural_of(n, "interrupt"))));
+        let others: u64 = by.iter().filter(|(c, _)| **c != cpu).map(|(_, n)| n).sum();
+        if others > 0 {
+            out.push(Seen { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
+        }
+    }
+    if matches!(work, Work::Interrupt | Work::Rps | Work::Stack) {
+        let (packets, woken) = o.cpus.get(&cpu).copied().unwrap_or_default();
+        out.push(here(format!("{} processed", plural_of(u64::from(packets), "packet"))));
+        if work == Work::Rps {
+            out.push(here(format!("woken by RPS {}", plural_of(u64::from(woken), "time"))));
+        }
+    }
+    if work == Work::Program {
+        out.extend(times_seen(&o.program, "program", Some(cpu), o.looks));
+        out.extend(times_seen(&o.incoming, "its packets", landing.and_then(ReceivePath::works_on), o.looks));
+    }
+    out
+}
+
+fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, looks: u32) -> Vec<Seen> {
+    let seen = by.iter().map(|(c, n)| {
+        let elsewhere = predicted.is_some_and(|p| p != *c);
+        Seen { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
+    });
+    shortened(seen.collect(), "more CPU")
+}
+
+fn plural_of(n: u64, what: &str) -> String {
+    format!("{} {what}{}", thousands(n), if n == 1 { "" } else { "s" })
 }

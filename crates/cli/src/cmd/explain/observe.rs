@@ -148,6 +148,9 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
             o.cpus.insert(*c, (p, r));
         }
     }
+    if one::draw(cx, &one, Some(&o))? {
+        return Ok(Status::Ok);
+    }
     if cx.a.format.json(cx.common) {
         out::json(&observed::json(&one, &o))?;
     } else {

@@ -12,19 +12,15 @@ use ringwise_sys::{Host, store};
 use super::ExplainContext;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
+use ringwise_render::explain::observed::Observed;
 use ringwise_render::explain::{self, OneFlow};
 
 pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
     let ways = Ways::find(cx, t)?;
     cx.apply_what_if(&ways.near)?;
     let one = answer(cx, t, &ways)?;
-    if let Some(file) = &cx.a.svg {
-        let text = explain::svg(&one);
-        if file == Path::new("-") {
-            out::answer(&text)?;
-            return Ok(Status::Ok);
-        }
-        store::write_shared(file, text.as_bytes()).map_err(Fail::from)?;
+    if draw(cx, &one, None)? {
+        return Ok(Status::Ok);
     }
     if cx.a.format.json(cx.common) {
         out::json(&explain::json(&one))?;
@@ -32,6 +28,19 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
         out::answer(&explain::text(&one, &crate::style::detect(cx.common).about(&cx.source.recording)))?;
     }
     Ok(Status::Ok)
+}
+
+/// Writes the file of `--svg`. Returns whether the drawing on stdout is the whole answer.
+pub(super) fn draw(cx: &ExplainContext, one: &OneFlow, observed: Option<&Observed>) -> Result<bool> {
+    let Some(file) = &cx.a.svg else { return Ok(false) };
+    let text = explain::svg(one, observed);
+    let alone = file == Path::new("-");
+    if alone {
+        out::answer(&text)?;
+    } else {
+        store::write_shared(file, text.as_bytes()).map_err(Fail::from)?;
+    }
+    Ok(alone)
 }
 
 /// The direction of a flow, seen from this host.
