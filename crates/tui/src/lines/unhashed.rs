@@ -52,7 +52,7 @@ fn row(i: &Interval, t: &ClassTotal) -> String {
     }
     for r in &list {
         let command = if in_effect(r) { None } else { command(r, means) };
-        out += &line(&advice(r, means), command.as_deref());
+        out += &line(&advice(r, means, t.class), command.as_deref());
     }
     out
 }
@@ -128,7 +128,7 @@ fn in_effect(r: &Remedy) -> bool {
     }
 }
 
-fn advice(r: &Remedy, means: &Means) -> String {
+fn advice(r: &Remedy, means: &Means, class: TrafficClass) -> String {
     match r {
         Remedy::Rps { queue, cpus, in_effect: true } => {
             format!("RPS of queue {queue} spreads it over CPUs {cpus}")
@@ -145,12 +145,27 @@ fn advice(r: &Remedy, means: &Means) -> String {
                 RuleKey::Addresses => "addresses",
                 RuleKey::PeerPort => "peer's address, port",
             };
-            match means.flow_rules {
-                FlowRules::On => format!("flow rules by {by}, if the driver accepts them: ethtool -N"),
-                _ => format!("flow rules by {by}, if the driver accepts them"),
+            // Two more lines: a rule is too long to stand behind the text.
+            let mut out = format!("flow rules by {by}, if the driver accepts them:\n{INDENT}  {}", rule(means, class));
+            if means.flow_rules != FlowRules::On {
+                out += &format!("\n{INDENT}they need the feature ntuple");
             }
+            out
         }
     }
+}
+
+/// A sample rule in the words of ethtool(8), in which capitals stand for values to fill in.
+fn rule(means: &Means, class: TrafficClass) -> String {
+    let matches = match class {
+        TrafficClass::Esp => "esp4 spi SPI",
+        TrafficClass::Ah => "ah4 spi SPI",
+        // Numbers of IP protocols.
+        TrafficClass::Gre => "ip4 src-ip PEER l4proto 47",
+        TrafficClass::IpInIp => "ip4 src-ip PEER l4proto 4",
+        _ => "udp4 src-ip PEER src-port PORT",
+    };
+    format!("ethtool -N {} flow-type {matches} action Q", means.dev)
 }
 
 /// The command that sets it. `None`: more than one decision is needed.

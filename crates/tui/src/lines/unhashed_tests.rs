@@ -81,9 +81,13 @@ const BLOCK: &str = "\
 #         hash the ports of UDP:
 #           ringwise plan --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
 #         flow rules by peer's address, port, if the driver accepts them:
+#           ethtool -N eth1 flow-type udp4 src-ip PEER src-port PORT action Q
+#         they need the feature ntuple:
 #           ringwise plan --set eth1.features.ntuple=true
 #  12.0%  ESP                         addresses          2 (63.3%)
 #         flow rules by SPI, if the driver accepts them:
+#           ethtool -N eth1 flow-type esp4 spi SPI action Q
+#         they need the feature ntuple:
 #           ringwise plan --set eth1.features.ntuple=true
 #  31.0%  PPPoE with IPv4             nothing            0 (100.0%)
 #         RPS on queue 0, by the flow inside:
@@ -109,6 +113,19 @@ fn the_block() {
     // It comes after the flows and before the line about the sample.
     let all = flows::text(Shape::Lines, &interval(), 1, &Style::plain(None));
     assert!(all.contains(&format!("{BLOCK}# eth1 1,000 packets sampled")), "{all}");
+}
+
+#[test]
+fn a_sample_rule_matches_what_distinguishes_the_packets() {
+    let means = Means { dev: "eth1".into(), ..Means::default() };
+    for (class, matches) in [
+        (TrafficClass::Ah, "ah4 spi SPI"),
+        (TrafficClass::Gre, "ip4 src-ip PEER l4proto 47"),
+        (TrafficClass::IpInIp, "ip4 src-ip PEER l4proto 4"),
+        (TrafficClass::Gtp, "udp4 src-ip PEER src-port PORT"),
+    ] {
+        assert_eq!(rule(&means, class), format!("ethtool -N eth1 flow-type {matches} action Q"));
+    }
 }
 
 #[test]
@@ -139,7 +156,7 @@ fn settings_that_help_already_are_not_proposed() {
     for words in [
         "RPS of queue 0 spreads it over CPUs 4-5",
         "spread, because the ports of UDP are hashed",
-        "flow rules by SPI, if the driver accepts them: ethtool -N",
+        "accepts them:\n#           ethtool -N eth1 flow-type esp4 spi SPI action Q\n#  31",
         "hash fields udp4 sdfn; flow rules on",
     ] {
         assert!(block.contains(words), "{words}: {block}");
