@@ -22,17 +22,17 @@ run '0' 'ringwise rollback 1'
 run '0' 'ringwise rollback 0'
 run '0' 'ringwise persist --remove'
 
-block docs/apply.md:51
+block docs/apply.md:69
 trial 'ringwise apply --queues 4 --allow-disruption --confirm 60s'
 run '0' 'ringwise confirm'
 run '0' "ringwise apply --health 'ping -c 3 192.0.2.1'"
 
-block docs/apply.md:91
+block docs/apply.md:109
 before 'ringwise apply --goal rpc --yes'
 run '0' 'ringwise apply --measure 5s'
 run '0' 'ringwise report --since 2'
 
-block docs/apply.md:102
+block docs/apply.md:120
 run '0' 'ringwise hold --cpu-latency 0 -- CMD'
 
 block docs/capture.md:15
