@@ -543,7 +543,7 @@ impl fmt::Display for Finding {
             Self::Elephant { entry, queue, percent } => write!(
                 f,
                 "entry {entry} of the RSS table (queue {queue}) takes {percent} % of a CPU, and no table can split it; a \
-                 flow rule or RFS may help"
+                 flow rule or RFS may help: see the flow with ringwise watch --per-flow, and ringwise help rfs"
             ),
             Self::GroupsSuit => f.write_str("the groups of queues suit the traffic again"),
             Self::Even => f.write_str("the load is even again"),
