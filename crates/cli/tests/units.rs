@@ -69,6 +69,22 @@ fn the_services_are_sandboxed() {
 }
 
 #[test]
+fn the_unit_of_a_service_that_does_not_follow_the_load() {
+    let d = Dir::named("units-follow-off");
+    let [unit] = &written(&d.0, &["--goal", "rpc", "--daemon", "--follow", "off"])[..] else { panic!("one unit") };
+    let text = std::fs::read_to_string(unit).unwrap();
+    let starts: Vec<&str> = text.lines().filter(|l| l.starts_with("ExecStart=")).collect();
+    assert_eq!(starts, ["ExecStart=/usr/sbin/ringwise daemon --follow off"]);
+    assert!(!text.contains("CAP_NET_RAW") && !text.contains("CAP_BPF") && !text.contains("LimitMEMLOCK"), "{text}");
+    // The option is one of the service.
+    let root = d.0.display().to_string();
+    let o = Command::new(env!("CARGO_BIN_EXE_ringwise"))
+        .args(["persist", "--yes", "--root", &root, "--follow", "off"])
+        .output();
+    assert_eq!(o.unwrap().status.code(), Some(2));
+}
+
+#[test]
 fn the_exporter_is_sandboxed() {
     let unit = root().join("packaging/systemd/ringwise-exporter.service");
     if let Err(why) = sandboxed(&unit, EXPORTER_AT_MOST) {

@@ -190,7 +190,7 @@ mod tests {
     use crate::mark::{forget, write_mark};
     use crate::paths::{DAEMON, DAEMON_WANTS, names};
 
-    const UNITS: Units = Units { program: "/usr/sbin/ringwise", config: DEFAULT_CONFIG, state_dir: None };
+    const UNITS: Units = Units { program: "/usr/sbin/ringwise", config: DEFAULT_CONFIG, state_dir: None, follow: true };
 
     #[test]
     fn units_of_a_package_are_enabled_and_not_written() {
@@ -216,6 +216,12 @@ mod tests {
         // Another configuration needs units of its own, which override those of the package.
         let other = Units { config: "/etc/other.toml", ..UNITS };
         assert_eq!(installation.files(Mode::AtBoot, &other, None).unwrap().len(), 5);
+        // So does a service that does not follow the load; the units of the other mode are the same.
+        let still = Units { follow: false, ..UNITS };
+        let files = installation.files(Mode::Service, &still, None).unwrap();
+        assert!(
+            matches!(files.as_slice(), [(path, text)] if *path == dir.0.join(DAEMON) && text.contains(" daemon --follow off\n"))
+        );
         put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
         let config = DEFAULT_CONFIG.to_string();
         assert_eq!(kept(&dir.0, &dir.0.join("state")), Boot::Applies { config });

@@ -13,6 +13,8 @@ pub struct Units<'a> {
     pub config: &'a str,
     /// `--state-dir`
     pub state_dir: Option<&'a str>,
+    /// Whether the service follows the load; otherwise its unit does not have what only counting packets needs.
+    pub follow: bool,
 }
 
 /// First line of every file that `persist` writes; by it the file is recognized. The number is that of the format.
@@ -63,7 +65,7 @@ RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET
 
 /// What the service needs in addition, to count packets by entry of the RSS table.
 const FOLLOWS: &str = "# To count packets by entry of the RSS table while the load is uneven: a packet socket with a socket filter, whose counters
-# Linux 5.10 counts as locked memory. With --follow off these can be removed.
+# Linux 5.10 counts as locked memory. ringwise persist --daemon --follow off writes a unit without them.
 CapabilityBoundingSet=CAP_NET_RAW CAP_BPF
 RestrictAddressFamilies=AF_PACKET
 SystemCallFilter=bpf
@@ -166,6 +168,7 @@ TimeoutStartSec=5min
             DEFAULT_CONFIG => String::new(),
             other => format!(" --config {}", word(other)),
         };
+        let (follow, needs) = if self.follow { ("", FOLLOWS) } else { (" --follow off", "") };
         format!(
             "[Unit]
 Description=Keep network interfaces tuned as configured in {described}
@@ -175,7 +178,7 @@ After=network-pre.target network.target systemd-sysctl.service irqbalance.servic
 [Service]
 Type=notify
 {names}
-ExecStart={program} daemon{config}
+ExecStart={program} daemon{config}{follow}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=5s
@@ -187,7 +190,7 @@ WatchdogSec=3min
 # Only the service is stopped, not a guard that was started without systemd: when the service is killed during a
 # transaction, the guard restores the settings.
 KillMode=process
-{sandbox}{FOLLOWS}
+{sandbox}{needs}
 [Install]
 WantedBy=multi-user.target
 ",
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn no_unit_is_ordered_before_the_network() {
-        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/ringwise/ringwise.toml", state_dir: None };
+        let u = Units { program: "/usr/sbin/ringwise", config: DEFAULT_CONFIG, state_dir: None, follow: true };
         for (path, text) in u.files() {
             let before = text.lines().filter(|l| l.starts_with("Before=")).collect::<Vec<_>>();
             assert!(before.iter().all(|l| *l == "Before=ringwise-lived.timer"), "{path}: {before:?}");
@@ -273,7 +276,8 @@ mod tests {
 
     #[test]
     fn the_start_takes_longer_than_the_wait_for_another() {
-        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: Some("/srv/a b") };
+        let u =
+            Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: Some("/srv/a b"), follow: true };
         for text in [u.service(), u.late(), u.daemon()] {
             let minutes = text.lines().find_map(|l| l.strip_prefix("TimeoutStartSec=")?.strip_suffix("min"));
             let start = std::time::Duration::from_secs(60 * minutes.unwrap().parse::<u64>().unwrap());
@@ -284,7 +288,7 @@ mod tests {
 
     #[test]
     fn files_of_a_package_are_the_same_in_other_directories() {
-        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/ringwise/ringwise.toml", state_dir: None };
+        let u = Units { program: "/usr/sbin/ringwise", config: DEFAULT_CONFIG, state_dir: None, follow: true };
         for ((path, text), (there, packaged)) in u.files().into_iter().zip(u.packaged()) {
             assert!(text.starts_with(MARK) && !packaged.contains("ringwise-persist:"), "{there}");
             assert_eq!(text.strip_prefix(OWN_HEAD), packaged.strip_prefix(packaged_head(path)), "{there}");
@@ -296,7 +300,8 @@ mod tests {
     #[test]
     fn the_service_needs_no_configuration_at_the_default_place() {
         let start = |config| {
-            let text = Units { program: "/usr/sbin/ringwise", config, state_dir: Some("/srv/s") }.daemon();
+            let text =
+                Units { program: "/usr/sbin/ringwise", config, state_dir: Some("/srv/s"), follow: true }.daemon();
             text.lines().find_map(|l| l.strip_prefix("ExecStart=")).unwrap().to_string()
         };
         assert_eq!(start(DEFAULT_CONFIG), "/usr/sbin/ringwise --state-dir /srv/s daemon");
@@ -304,8 +309,35 @@ mod tests {
     }
 
     #[test]
+    fn a_service_that_does_not_follow_the_load_counts_no_packets() {
+        let unit = |follow| {
+            let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: None, follow };
+            u.daemon().lines().filter(|l| !l.starts_with('#')).map(str::to_string).collect::<Vec<_>>()
+        };
+        let (with, without) = (unit(true), unit(false));
+        let only = |a: &[String], b: &[String]| a.iter().filter(|l| !b.contains(l)).cloned().collect::<Vec<_>>();
+        assert_eq!(only(&without, &with), ["ExecStart=/usr/sbin/ringwise daemon --config /etc/r.toml --follow off"]);
+        assert_eq!(
+            only(&with, &without),
+            [
+                "ExecStart=/usr/sbin/ringwise daemon --config /etc/r.toml",
+                "CapabilityBoundingSet=CAP_NET_RAW CAP_BPF",
+                "RestrictAddressFamilies=AF_PACKET",
+                "SystemCallFilter=bpf",
+                "LimitMEMLOCK=64M",
+            ]
+        );
+        let granted = |list: &[String], what: &str| list.iter().any(|l| l.contains(what));
+        for what in ["CAP_NET_RAW", "CAP_BPF", "MEMLOCK", "AF_PACKET"] {
+            assert!(granted(&with, what) && !granted(&without, what), "{what}");
+        }
+        // What changes settings stays.
+        assert!(granted(&without, "CapabilityBoundingSet=CAP_NET_ADMIN "), "{without:?}");
+    }
+
+    #[test]
     fn the_watchdog_waits_longer_than_the_service_may() {
-        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: None };
+        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: None, follow: true };
         let minutes =
             u.daemon().lines().find_map(|l| l.strip_prefix("WatchdogSec=")?.strip_suffix("min")?.parse().ok());
         let watchdog = minutes.map(|m: u64| std::time::Duration::from_secs(60 * m));

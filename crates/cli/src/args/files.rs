@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use ringwise_model::GoalChoice;
 
-use super::{Format, From, IntentArgs, Write};
+use super::{FollowArg, Format, From, IntentArgs, Write};
 
 /// Arguments of `persist`.
 #[derive(Debug, Clone, Default, Args)]
@@ -17,6 +17,9 @@ pub struct PersistArgs {
     /// apply once
     #[arg(long, help_heading = "Files")]
     pub daemon: bool,
+    /// Whether the service looks for uneven load of receive queues; off: its unit has no capabilities for that
+    #[arg(long, value_name = "MODE", value_enum, default_value_t, requires = "daemon", help_heading = "Files")]
+    pub follow: FollowArg,
     /// Stop applying at boot, and remove the files; the configuration file, the settings in effect and a service that
     /// runs stay
     #[arg(long, conflicts_with_all = ["goal", "config", "set", "daemon"], help_heading = "Files")]

@@ -41,6 +41,7 @@ pub(super) fn units(root: &Path) -> Result<Status> {
         program: super::persist::INSTALLED,
         config: ringwise_model::DEFAULT_CONFIG,
         state_dir: None,
+        follow: true,
     };
     for (path, text) in units.packaged() {
         let file = root.join(path);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::goals;
 use super::transaction::{can_go_on, confirmed, fail, store};
 use super::trial;
-use crate::args::{ApplyArgs, Common, PersistArgs};
+use crate::args::{ApplyArgs, Common, FollowArg, PersistArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
 
@@ -81,17 +81,21 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         }
         Err(e) => return Err(Fail::io(there.display(), &e)),
     };
+    let follow = a.follow == FollowArg::Observe;
     let mut notes = Vec::new();
+    if !follow && !loaded.host.act_on_load.is_empty() {
+        notes.push("host.act_on_load has no effect with --follow off".into());
+    }
     if a.root.is_none() {
         // Entries that do not match this host now would not match at boot either.
         let source = source::live()?;
         let s = source.snapshot(&Options { follow: loaded.named(), ..Options::all() }, common)?;
         let bound = ringwise_config::bind(&loaded, &[], &s).map_err(ringwise_intent::Error::Unbound)?;
-        notes = bound.notes;
+        notes.extend(bound.notes);
         notes.extend(conflicts(source.host.as_ref(), &s, &bound.intent));
     }
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
-    let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
+    let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref(), follow };
     let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
     let files = installation.files(mode, &units, write.map(|text| (there.clone(), text)))?;
     let as_json = a.format.json(common);

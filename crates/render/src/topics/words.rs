@@ -290,7 +290,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Show|the line load of ringwise status; daemon.json: loads",
             "Change|act_on_load = [\"eth1\"] in [host] of the file; ringwise daemon --act eth1",
-            "Off|ringwise daemon --follow off",
+            "Off|ringwise daemon --follow off; at every boot: ringwise persist --daemon --follow off",
             "See|docs/daemon.md; ringwise help rss, service, rfs, flow rules",
         ],
     ),
