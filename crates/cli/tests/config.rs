@@ -336,7 +336,10 @@ pub(crate) fn plan_of(args: &[&str]) -> serde_json::Value {
     let mut plan: serde_json::Value = serde_json::from_str(&out).unwrap();
     let i = &mut plan["intent"];
     i["config"].take();
-    i["wishes"].as_array_mut().into_iter().flatten().for_each(|w| drop(w["by"].take()));
+    for w in i["wishes"].as_array_mut().into_iter().flatten() {
+        w["by"].take();
+        w.as_object_mut().unwrap().remove("params_by");
+    }
     i["groups"].as_array_mut().into_iter().flatten().for_each(|g| drop(g["by"].take()));
     let i = i.take();
     for s in plan["steps"].as_array_mut().into_iter().flatten() {
