@@ -40,6 +40,7 @@ comes() {
 # rps DEV MASK: whether every receive queue has this RPS mask, in hex digits.
 rps() {
 	for _f in /sys/class/net/"$1"/queues/rx-*/rps_cpus; do
+		[ -e "$_f" ] || return 1
 		[ "$(tr -d , <"$_f" | sed 's/^0*//')" = "$2" ] || return 1
 	done
 }

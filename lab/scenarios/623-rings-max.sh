@@ -70,7 +70,8 @@ status "then it is too late" 4 ringwise confirm
 status "once more on trial" 0 $longer --confirm 12s -j
 until=$(sed -n 's/.*"until_boot_ms": \([0-9]*\).*/\1/p' /tmp/out)
 status "it is confirmed" 0 ringwise confirm
-wait_until 120 sh -c "[ \$(awk '{ print int(\$1 * 1000) }' /proc/uptime) -gt $((until + 2000)) ]"
+check "the deadline is known" test -n "$until"
+check "the deadline passes" wait_until 120 sh -c "[ \$(awk '{ print int(\$1 * 1000) }' /proc/uptime) -gt $((until + 2000)) ]"
 links eth0
 same "the ring stays after the deadline" "$(queues) queues, ring $(ring)" "2 queues, ring $two"
 status "and back again" 0 ringwise rollback --yes 0

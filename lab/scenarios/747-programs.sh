@@ -115,13 +115,14 @@ if [ $HOST = router16 ]; then
 	listener=$!
 	sleep 1
 	status "verify with a program on every CPU: no finding" 0 ringwise verify
-	grep "^ *nc (pid $listener) runs on" /tmp/out >/tmp/line
+	grep "^ *nc (pid $listener) may run on" /tmp/out >/tmp/line
 	check "it shows the program and the proposed CPUs" grep -q "proposed for $dst: [0-9]" /tmp/line
 	cpus=$(sed 's/.*proposed for '$dst': \([0-9,-]*\).*/\1/' /tmp/line)
 	taskset -p -c "$cpus" $listener >/dev/null
 	status "verify with the program on these CPUs" 0 ringwise verify
-	check "it is as proposed" grep -q "nc (pid $listener) runs on CPUs* $cpus, as proposed" /tmp/out
-	check "and in the document" sh -c 'ringwise verify -j | tr -d " \n" | grep -q "\"as_proposed\":true"'
+	check "it is as proposed" grep -q "nc (pid $listener) may run on CPUs* $cpus only, as proposed" /tmp/out
+	ringwise verify -j | tr -d ' \n' | sed 's/"pids"/\n&/g' | grep -F "\"pids\":[$listener]" >/tmp/line
+	check "and in the document" grep -q '"as_proposed":true' /tmp/line
 	kill $listener
 	wait $listener 2>/dev/null
 	status "without the program" 0 ringwise verify

@@ -255,6 +255,7 @@ check "its packets by the predicted queue" grep -Eq 'packets +[0-9,]+ on queue [
 check "on the predicted CPU, as its socket says" grep -Eq 'socket +packets last arrived on CPU [0-9]+, [0-9]+ of 20 times +<- predicted' /tmp/out
 check "its program where it is held" grep -q 'program  on CPU 5,' /tmp/out
 counted=$(sed -n 's/^ *packets  \([0-9,]*\) on \(queue [0-9]*\).* <- predicted$/\1 packets on \2/p' /tmp/out)
+check "packets were counted" test -n "$counted"
 check "the drawing has the count: $counted" grep -q "$counted" /tmp/seen.svg
 status "connections, where the kernel has no sock_diag" 0 ringwise explain --sockets mq0
 says "it is said" "read from /proc/net"

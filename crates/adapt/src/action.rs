@@ -154,8 +154,6 @@ pub enum OffReason {
     WriteRefused,
     /// The link went down, or the device was set up again, right after a step was written.
     LinkInterrupted,
-    /// The same, twice after a write of the table.
-    TableResetsDevice,
 }
 
 /// What became of a proposal, or of a restoration.

@@ -38,8 +38,6 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 const OTHER_CPU_RETRY: Duration = Duration::from_secs(10);
 /// Writes that fail one after the other before the interface is off.
 const REFUSALS: u32 = 3;
-/// A driver that lost its link this often right after a write of the table resets the device for it.
-const RESETS: u32 = 2;
 
 /// What the caller read in this second.
 #[derive(Debug, Clone, Copy, Default)]
@@ -137,9 +135,6 @@ pub struct Adapter {
     #[serde(default)]
     base: Option<Vec<u32>>,
     refusals: u32,
-    /// How often the link went down right after the table was written.
-    #[serde(default)]
-    resets: u32,
     off: Option<(Option<Duration>, OffReason)>,
     #[serde(default)]
     interrupts: Interrupts,
@@ -299,7 +294,7 @@ impl Adapter {
 
     /// Ends [`Action::Off`], unless a write is suspected to reset the device. What is in effect now is the new base.
     pub fn resume(&mut self) {
-        self.off = self.off.filter(|(_, why)| matches!(why, OffReason::LinkInterrupted | OffReason::TableResetsDevice));
+        self.off = self.off.filter(|(_, why)| *why == OffReason::LinkInterrupted);
         self.refusals = 0;
         self.new_base();
     }
@@ -314,23 +309,13 @@ impl Adapter {
     }
 
     /// The link went down, or the device was set up again. Right after a step was written, the write is the likely cause: then nothing
-    /// is moved for half an hour, and for twice as long each further time. If it was the table twice, nothing is moved any more. The
-    /// present table is the new base.
+    /// is moved for half an hour, and for twice as long each further time. The present table is the new base.
     pub fn interrupted(&mut self, now: Duration) {
-        let suspect = match &self.phase {
-            Phase::Judging { proposal, written, .. } if now <= *written + AFTER => {
-                Some(matches!(proposal.moves, Moves::Table(_)))
-            }
-            _ => None,
-        };
+        let suspect = matches!(self.phase, Phase::Judging { written, .. } if now <= written + AFTER);
         self.resume();
-        let Some(is_table) = suspect else { return };
-        self.resets += u32::from(is_table);
-        let wait = self.limits.off(now);
-        self.off = Some(match self.resets {
-            RESETS.. => (None, OffReason::TableResetsDevice),
-            _ => (Some(wait), OffReason::LinkInterrupted),
-        });
+        if suspect {
+            self.off = Some((Some(self.limits.off(now)), OffReason::LinkInterrupted));
+        }
     }
 
     fn limits_of(&mut self, moves: &Moves) -> &mut Limits {

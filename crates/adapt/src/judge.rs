@@ -29,6 +29,9 @@ const OUT_OF_ORDER: f64 = 2.0;
 /// Fewer segments out of order per second than this are ignored, because a step itself reorders what is in the ring.
 const OUT_OF_ORDER_IGNORED: f64 = 200.0;
 
+/// So many more drops of an interface per second are ignored: `rx_dropped` also counts frames that no protocol handles (LLDP, STP).
+const UNHANDLED_PER_S: f64 = 100.0;
+
 /// Drops raise the load of a saturated CPU to this multiple at most, because some drivers count other things as drops.
 const MOST_DEMAND: f64 = 3.0;
 
@@ -64,7 +67,7 @@ impl Measured {
         Some(Self { loads, drops_per_s, ..Self::of_interface(samples) })
     }
 
-    /// What is not known by CPU.
+    /// Rates of the whole interface and of the host.
     fn of_interface(samples: &[&Sample]) -> Self {
         Self {
             loads: BTreeMap::new(),
@@ -203,13 +206,9 @@ pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result
     let involved = proposal.involved();
     let drops = (before.drops_of(&involved), after.drops_of(&involved));
     let out_of_order = || more_out_of_order(before.out_of_order_per_s, after.out_of_order_per_s);
-    let of_interface = || {
-        more_drops(before.nic_drops_per_s, after.nic_drops_per_s)
-            .or_else(|| more_drops(before.stack_drops_per_s, after.stack_drops_per_s))
-    };
     let more = match drops {
         (Some(before), Some(after)) => more_drops(Some(before), Some(after)),
-        _ => of_interface(),
+        _ => more_drops_of_interface(before, after),
     };
     if let Some(why) = more.or_else(out_of_order) {
         return Err(why);
@@ -267,6 +266,17 @@ pub(crate) fn more_drops(before: Option<f64>, after: Option<f64>) -> Option<Rest
     // Three standard errors of a count over the samples.
     let most = before * DROPS_VARY + 3.0 * (before.max(1.0) / SAMPLES as f64).sqrt();
     (after > most).then_some(RestoreReason::Drops { before, after })
+}
+
+/// The same of the whole interface: the sum of both places, because RPS moves drops from the ring to the backlog. If one place is
+/// unknown, the other one counts.
+fn more_drops_of_interface(before: &Measured, after: &Measured) -> Option<RestoreReason> {
+    let both = |m: &Measured| Some(m.nic_drops_per_s? + m.stack_drops_per_s?);
+    let (before, after) = both(before)
+        .zip(both(after))
+        .or_else(|| before.nic_drops_per_s.zip(after.nic_drops_per_s))
+        .or_else(|| before.stack_drops_per_s.zip(after.stack_drops_per_s))?;
+    more_drops(Some(before), Some(after)).filter(|_| after - before > UNHANDLED_PER_S)
 }
 
 /// Whether twice as many segments per second arrive out of order as before.
@@ -421,17 +431,22 @@ mod tests {
         let judged = |before: [Option<f64>; 2], after: [Option<f64>; 2]| {
             judge(&p, &of(&known, before[0], before[1]), &of(&good, after[0], after[1]))
         };
-        let more = Err(RestoreReason::Drops { before: 5.0, after: 60.0 });
-        assert_eq!(judged([Some(5.0), Some(0.0)], [Some(60.0), Some(0.0)]), more);
-        assert_eq!(judged([Some(0.0), Some(5.0)], [Some(0.0), Some(60.0)]), more);
-        assert_eq!(judged([None, Some(5.0)], [None, Some(60.0)]), more, "the other place is unknown");
-        assert!(judged([Some(60.0), Some(60.0)], [Some(60.0), Some(60.0)]).is_ok(), "as many");
+        let more = Err(RestoreReason::Drops { before: 5.0, after: 600.0 });
+        assert_eq!(judged([Some(5.0), Some(0.0)], [Some(600.0), Some(0.0)]), more);
+        assert_eq!(judged([Some(0.0), Some(5.0)], [Some(0.0), Some(600.0)]), more);
+        assert_eq!(judged([None, Some(5.0)], [None, Some(600.0)]), more, "the other place is unknown");
+        assert!(judged([Some(600.0), Some(600.0)], [Some(600.0), Some(600.0)]).is_ok(), "as many");
         for unknown in [[None, None], [None, Some(0.0)]] {
-            assert!(judged(unknown, [Some(60.0), Some(0.0)]).is_ok(), "nothing to compare with");
-            assert!(judged([Some(60.0), Some(0.0)], unknown).is_ok(), "nothing to compare with");
+            assert!(judged(unknown, [Some(600.0), Some(0.0)]).is_ok(), "nothing to compare with");
+            assert!(judged([Some(600.0), Some(0.0)], unknown).is_ok(), "nothing to compare with");
         }
+        assert!(
+            judged([Some(10_000.0), Some(0.0)], [Some(0.0), Some(500.0)]).is_ok(),
+            "RPS drops at another place, and fewer"
+        );
+        assert!(judged([Some(0.0), Some(0.0)], [Some(0.0), Some(99.0)]).is_ok(), "frames that no protocol handles");
         // Other queues drop.
-        let after = Measured { nic_drops_per_s: Some(60.0), ..good };
+        let after = Measured { nic_drops_per_s: Some(600.0), ..good };
         let before = Measured { nic_drops_per_s: Some(0.0), ..known.clone() };
         assert!(judge(&p, &before, &after).is_ok(), "the drops of the queues are known");
     }

@@ -182,7 +182,6 @@ impl Display for OffReason {
             Self::LinkInterrupted => {
                 "the link went down right after a step was written; the driver may reset the device for it"
             }
-            Self::TableResetsDevice => "the link went down right after the RSS table was written, twice",
         })
     }
 }

@@ -57,7 +57,8 @@ pub fn connections(host: &dyn Host) -> Result<Vec<(u8, Connected)>, String> {
     Ok(out)
 }
 
-/// Local addresses of the connections of these processes, without those of loopback addresses. A process that has ended has none.
+/// Local addresses of the connections of these processes, without those of loopback addresses and those from an address of the host to
+/// itself, which no NIC carries. A process that has ended has none.
 ///
 /// Errors: the connections, or the open files of a process, cannot be read.
 pub fn connected_addresses(host: &dyn Host, pids: &BTreeSet<u32>) -> Result<BTreeMap<u32, BTreeSet<IpAddr>>, Unread> {
@@ -66,7 +67,8 @@ pub fn connected_addresses(host: &dyn Host, pids: &BTreeSet<u32>) -> Result<BTre
         return Ok(out);
     }
     let all = connections(host).map_err(|why| Unread::new("/proc/net", None, why))?;
-    let by_inode: BTreeMap<u64, IpAddr> = all.iter().map(|(_, c)| (c.inode, c.local.0)).collect();
+    let outside = all.iter().filter(|(_, c)| c.local.0 != c.peer.0);
+    let by_inode: BTreeMap<u64, IpAddr> = outside.map(|(_, c)| (c.inode, c.local.0)).collect();
     for pid in pids {
         let inodes = match crate::sockets::inodes_of(host, *pid) {
             Ok(inodes) => inodes,

@@ -108,7 +108,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),
         shapers: part(parts.steering, "net-shaper-get", || shapers::shapers(&mut r, name)),
-        xdp_metadata: part(parts.shown, "dev-get", || xdp::metadata(&mut r, name)),
+        xdp_metadata: part(parts.xdp_metadata, "dev-get", || xdp::metadata(&mut r, name)),
         users,
         addresses: own_addresses(common, port),
         unread: r.unread,

@@ -33,9 +33,10 @@ pub struct Parts {
     pub napi: bool,
     /// sysctls and the wake-up time of CPUs.
     pub host: bool,
-    /// What only `show` and the table of capabilities use: firmware, PCIe links, values for XDP programs, governor and
-    /// energy preference.
+    /// What only `show` uses: firmware, PCIe links, governor and energy preference.
     pub shown: bool,
+    /// What drivers pass to XDP programs, for `show` and the table of capabilities.
+    pub xdp_metadata: bool,
 }
 
 impl Parts {
@@ -55,6 +56,7 @@ impl Parts {
         napi: true,
         host: true,
         shown: true,
+        xdp_metadata: true,
     };
 
     /// Only what is always read.
@@ -73,6 +75,7 @@ impl Parts {
         napi: false,
         host: false,
         shown: false,
+        xdp_metadata: false,
     };
 }
 

@@ -53,7 +53,7 @@ impl Default for Options {
             skip_rivals: false,
             rivals_within: None,
             skip_control: false,
-            parts: Parts { shown: false, ..Parts::ALL },
+            parts: Parts { shown: false, xdp_metadata: false, ..Parts::ALL },
         }
     }
 }

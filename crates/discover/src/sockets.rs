@@ -175,9 +175,13 @@ pub fn listening_processes(host: &dyn Host) -> Result<ListeningProcesses, Unread
     for (inode, l) in waiting(host)?.into_iter().filter(|(_, l)| !l.address.is_loopback()) {
         by_inode.entry(inode).or_default().insert(l);
     }
-    let here = namespace(host, "self");
     let mut out = ListeningProcesses::default();
-    for pid in pids {
+    if by_inode.is_empty() {
+        return Ok(out);
+    }
+    let here = namespace(host, "self");
+    // The first process holds the sockets of units that are started on demand.
+    for pid in pids.into_iter().filter(|pid| *pid != 1) {
         match listening_process(host, pid, here.as_ref(), &by_inode) {
             Ok(found) => out.all.extend(found),
             // The process has ended meanwhile.
@@ -195,10 +199,13 @@ fn listening_process(
     here: Option<&String>,
     by_inode: &BTreeMap<u64, BTreeSet<Listener>>,
 ) -> Result<Option<ListeningProcess>, Unread> {
+    let there = namespace(host, &pid.to_string());
+    if here.is_some() && there.is_some() && here != there.as_ref() {
+        return Ok(None);
+    }
     let inodes = inodes_of(host, pid).map_err(|e| unread(&e))?;
     let listeners: BTreeSet<Listener> = inodes.iter().filter_map(|i| by_inode.get(i)).flatten().copied().collect();
-    let there = namespace(host, &pid.to_string());
-    if listeners.is_empty() || (here.is_some() && there.is_some() && here != there.as_ref()) {
+    if listeners.is_empty() {
         return Ok(None);
     }
     let text = |file: &str| host.read_text(&format!("/proc/{pid}/{file}")).map_err(|e| unread(&e));

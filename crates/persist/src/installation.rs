@@ -216,7 +216,7 @@ mod tests {
         // Another configuration needs units of its own, which override those of the package.
         let other = Units { config: "/etc/other.toml", ..UNITS };
         assert_eq!(installation.files(Mode::AtBoot, &other, None).unwrap().len(), 5);
-        // So does a service that does not follow the load; the units of the other mode are the same.
+        // So does a service that does not follow the load.
         let still = Units { follow: false, ..UNITS };
         let files = installation.files(Mode::Service, &still, None).unwrap();
         assert!(

@@ -75,7 +75,8 @@ pub struct ProgramReport {
 
 /// Compares the listening programs with the proposals for the interfaces that they listen on. `groups` have the flows of
 /// their programs and units. A program without a proposal has no entry: it listens on other interfaces, or on interfaces of several
-/// nodes, or no flow of a group is one of its ports.
+/// nodes, or no flow of a group is one of its ports. The same holds for one that may use other CPUs, if those with many threads have
+/// no limit.
 pub fn program_cpus(
     s: &Snapshot,
     proposals: &[Program],
@@ -85,8 +86,15 @@ pub fn program_cpus(
     let mut out: Vec<ProgramCpus> = Vec::new();
     for l in listening {
         let mine: Vec<&Program> = proposals.iter().filter(|p| is_for(s, p, groups, l)).collect();
-        let Some((proposed, proposed_for_many)) = together(s, &mine) else { continue };
+        let Some((proposed, many)) = together(s, &mine) else { continue };
         let is_within = |cpus: &CpuSet| l.allowed.is_subset(cpus);
+        let proposed_for_many = match many {
+            ForMany::Same => None,
+            ForMany::These(cpus) => Some(cpus),
+            // It may be one with many threads.
+            ForMany::NoLimit if !is_within(&proposed) => continue,
+            ForMany::NoLimit => None,
+        };
         let new = ProgramCpus {
             name: l.name.clone(),
             pids: vec![l.pid],
@@ -127,8 +135,16 @@ fn has_port(flow: &Flow, (kind, socket): &(String, BTreeMap<String, String>)) ->
     flow == kind && same_address && fields.get("dst-port").is_some_and(|p| socket.get("dst-port") == Some(p))
 }
 
+/// The proposal for a program with many threads or processes, or a busy one.
+enum ForMany {
+    /// That for other programs.
+    Same,
+    These(CpuSet),
+    NoLimit,
+}
+
 /// The proposals for a program that uses several interfaces: those of one node together; of different nodes there is no limit.
-fn together(s: &Snapshot, all: &[&Program]) -> Option<(CpuSet, Option<CpuSet>)> {
+fn together(s: &Snapshot, all: &[&Program]) -> Option<(CpuSet, ForMany)> {
     let t = &s.topology;
     let nodes = |p: &&Program| -> BTreeSet<Option<NodeId>> { p.cpus.iter().map(|c| t.node_of(c)).collect() };
     let first = nodes(all.first()?);
@@ -140,5 +156,10 @@ fn together(s: &Snapshot, all: &[&Program]) -> Option<(CpuSet, Option<CpuSet>)> 
     let of = |p: &&Program| if p.group.is_some() { Some(p.cpus.clone()) } else { p.node_cpus.clone() };
     let many = all.iter().map(of).collect::<Option<Vec<CpuSet>>>();
     let many = many.map(|all| all.iter().fold(CpuSet::new(), |sum, c| sum.union(c)));
-    (few != t.online).then(|| (few.clone(), many.filter(|m| *m != few)))
+    let many = match many {
+        None => ForMany::NoLimit,
+        Some(m) if m == few => ForMany::Same,
+        Some(m) => ForMany::These(m),
+    };
+    (few != t.online).then_some((few, many))
 }

@@ -114,6 +114,11 @@ fn a_program_is_compared_with_the_interfaces_that_it_listens_on() {
     let both = near[0].cpus.union(&near[1].cpus);
     let found = program_cpus(&s, &near, &[], &[listening("0.0.0.0", "80", &both.to_string())]);
     assert_eq!((&found[0].proposed, found[0].as_proposed, found[0].proposed_for.len()), (&both, true, 2));
+    // Where busy programs have no limit, one that may use other CPUs may be such a program.
+    let free: Vec<Program> = near.iter().map(|p| Program { node_cpus: None, ..p.clone() }).collect();
+    assert_eq!(program_cpus(&s, &free, &[], &[listening("0.0.0.0", "80", "0-31")]), []);
+    let found = program_cpus(&s, &free, &[], &[listening("0.0.0.0", "80", &both.to_string())]);
+    assert_eq!((found[0].as_proposed, &found[0].proposed_for_many), (true, &None));
     // Processes of one name with the same CPUs are one entry.
     let workers = [812, 813].map(|pid| ListeningProgram { pid, ..listening("192.0.2.1", "80", "3") });
     let found = program_cpus(&s, &programs, &[], &workers);

@@ -40,7 +40,7 @@ fn line(p: &ProgramCpus) -> String {
     };
     let who = format!("{} ({})", visible(&p.name), pids(&p.pids));
     if p.as_proposed {
-        return format!("{who} runs on {}, as proposed", cpus(&p.allowed));
+        return format!("{who} may run on {} only, as proposed", cpus(&p.allowed));
     }
     let of: Vec<String> = p
         .proposed_for
@@ -52,7 +52,7 @@ fn line(p: &ProgramCpus) -> String {
         .collect();
     let many = p.proposed_for_many.as_ref();
     let many = many.map_or_else(String::new, |m| format!(" (with many threads: {m})"));
-    format!("{who} runs on {}; proposed for {}: {}{many}", cpus(&p.allowed), of.join(" "), p.proposed)
+    format!("{who} may run on {}; proposed for {}: {}{many}", cpus(&p.allowed), of.join(" "), p.proposed)
 }
 
 /// `pid 812`, `pids 812, 813, 814 and 5 more`

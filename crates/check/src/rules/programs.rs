@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, Nic, NodeId, shell};
+use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, NodeId, shell};
 
 use crate::finding_sink::FindingSink;
 use crate::found::{ProgramFound, RemoteThread, ThreadAt};
@@ -74,7 +74,7 @@ pub(super) static RULES: &[Rule] = &[
         why: "The driver puts packets into memory of the interface's node. A program on another node reads them over the link between the nodes, which takes longer and has less bandwidth.",
         source: NUMA,
         rates: true,
-        more: "A process belongs to an interface by the local addresses of its connections, also through a bond or VLAN. Sockets that listen on any address say nothing about interfaces and are not judged. Captures contain no threads.",
+        more: "A process belongs to an interface by the local addresses of its connections, also through a bond or VLAN. Only sockets with a peer are judged: listening sockets and unconnected UDP sockets are not. Captures contain no threads.",
         by_hand: &["taskset -pc CPUS TID, or CPUAffinity= and NUMAPolicy= in the unit of the program"],
         judge: |cx, say| {
             let (t, threads) = samples(cx, say)?;
@@ -82,10 +82,15 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             let connections = say.get(&t.connections)?;
-            let found: Vec<RemoteThread> = threads.iter().filter_map(|th| remote(cx, t, connections, th)).collect();
+            let isolated = cx.s.topology.isolated_all();
+            // The user has chosen these CPUs for it.
+            let placed = |th: &&BusyThread| th.cpus.iter().any(|c| isolated.contains(*c));
+            let found: Vec<RemoteThread> =
+                threads.iter().filter(|th| !placed(th)).filter_map(|th| remote(cx, t, connections, th)).collect();
             if let Some((tid, node)) = found.first().map(|t| (t.tid, t.dev_node)) {
                 let kept = cx.i.intent.reserve.union(&cx.i.intent.exclude_cpus);
                 let free = free(cx, &interrupt_cpus(cx, t), Some(node));
+                let kept = kept.union(&isolated);
                 let all = || cx.s.topology.node(node).map_or_else(CpuSet::new, |n| n.cpus.difference(&kept));
                 let local = if free.is_empty() { all() } else { free };
                 let severity = if cx.goal() == Goal::Latency { Severity::Warning } else { Severity::Info };
@@ -144,19 +149,24 @@ fn remote(
 ) -> Option<RemoteThread> {
     let [first, last] = th.cpus.map(|c| cx.s.topology.node_of(c));
     let node = last.filter(|_| first == last)?;
-    let nics = connections.get(&th.pid)?.iter().flat_map(|a| cx.s.interfaces_with(*a));
-    let is_active = |n: &&Nic| {
-        let packets = t.links.get(n.name()).map(|l| l.rx_packets.unwrap_or(0) + l.tx_packets.unwrap_or(0));
-        packets.is_some_and(|p| t.per_second(p) >= PER_SECOND)
-    };
     let mut remote = None;
-    for n in nics.filter(is_active) {
-        // Over an interface whose node is unknown the program may be local.
-        let dev_node = *n.node.known()?;
-        if dev_node == node {
+    for address in connections.get(&th.pid)? {
+        let nics = cx.s.interfaces_with(*address);
+        // Over an interface that is not known, or whose traffic or node is unknown, the program may be local.
+        if nics.is_empty() {
             return None;
         }
-        remote.get_or_insert((n.name().to_string(), dev_node));
+        for n in nics {
+            let packets = t.links.get(n.name()).and_then(|l| Some(l.rx_packets? + l.tx_packets?))?;
+            if t.per_second(packets) < PER_SECOND {
+                continue;
+            }
+            let dev_node = *n.node.known()?;
+            if dev_node == node {
+                return None;
+            }
+            remote.get_or_insert((n.name().to_string(), dev_node));
+        }
     }
     let (dev, dev_node) = remote?;
     let (name, cpu, percent) = (th.name.clone(), th.cpus[1], th.percent);

@@ -405,6 +405,23 @@ fn a_program_on_a_remote_node_needs_evidence() {
             w.s.nics[1].node = Fact::Absent;
         }),
         ("its connections use no interface with queues", |w| w.talks(4, &[])),
+        ("a counter of an interface is unknown", |w| {
+            w.talks(4, &["eth2"]);
+            w.t.as_mut().unwrap().links.get_mut("eth2").unwrap().rx_packets = None;
+        }),
+        ("an interface has no counters", |w| {
+            w.talks(4, &["eth2"]);
+            w.t.as_mut().unwrap().links.remove("eth2");
+        }),
+        ("one of its addresses is on no interface", |w| {
+            w.talks(4, &["eth2"]);
+            let Fact::Known(all) = &mut w.t.as_mut().unwrap().connections else { unreachable!() };
+            all.get_mut(&812).unwrap().insert("198.51.100.1".parse().unwrap());
+        }),
+        ("the user has isolated its CPU", |w| {
+            w.talks(4, &["eth2"]);
+            w.s.topology.isolated = Fact::Known("4".parse().unwrap());
+        }),
     ];
     for (name, edit) in cases {
         let mut w = World::tuned();

@@ -113,7 +113,10 @@ fn judged(
     for i in std::iter::once(&mut intent).chain(parts.iter_mut().map(|p| &mut p.1)) {
         let _ = ringwise_intent::look_up(host, i, true)?;
     }
-    let devs = &with_members(s, devs, common);
+    let (devs, notes) = &with_members(s, devs);
+    for note in notes {
+        out::note(common.quiet, &format!("ringwise: {note}"));
+    }
     // Its ports have one layout, and the named ones alone may fit another.
     let others = s.tunable().map(Nic::name).filter(|n| !devs.iter().any(|d| d == n)).count();
     if !devs.is_empty() && others > 0 && parts.is_empty() && ringwise_plan::ports_alike(intent.goal) {
@@ -134,14 +137,11 @@ fn judged(
     Ok(judge(&input))
 }
 
-/// The named interfaces, and those that have the queues of a bond, bridge or VLAN among them.
-fn with_members(s: &Snapshot, devs: &[String], common: &Common) -> Vec<String> {
+/// The named interfaces, and those that have the queues of a bond, bridge or VLAN among them, with notes for the user.
+fn with_members(s: &Snapshot, devs: &[String]) -> (Vec<String>, Vec<String>) {
     let (members, notes) = ringwise_intent::members(s, devs);
-    for note in notes {
-        out::note(common.quiet, &format!("ringwise: {note}"));
-    }
     let above = devs.iter().filter(|d| !members.contains(d)).cloned().collect::<BTreeSet<_>>();
-    above.into_iter().chain(members).collect()
+    (above.into_iter().chain(members).collect(), notes)
 }
 
 /// The intent for the whole host: from the flags, or from what was applied, or from the file; and the intents of
@@ -247,7 +247,7 @@ fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
     let from = From { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
     let mut options = traffic::options(&a.devs);
-    options.parts.shown = true;
+    options.parts.xdp_metadata = true;
     let s = source.snapshot(&options, common)?;
     let extra = ringwise_discover::extra(&source.host, &s, options.deadline);
     let table = capability::table(&s, &extra);
@@ -310,7 +310,9 @@ fn accept(a: &CheckArgs, rule: &str, common: &Common) -> Result<Status> {
         );
         return Err(Fail::usage(message));
     }
-    for dev in accepted_devs(a, common)? {
+    let devs = accepted_devs(a, common)?;
+    let of = devs.iter().flatten().map(|d| ringwise_text::visible(d)).collect::<Vec<_>>().join(" ");
+    for dev in devs {
         b.add(Entry { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() }).map_err(Fail::usage)?;
     }
     let mut text = serde_json::to_string_pretty(&b).map_err(|e| Fail::error(e.to_string()))?;
@@ -319,7 +321,8 @@ fn accept(a: &CheckArgs, rule: &str, common: &Common) -> Result<Status> {
         std::fs::create_dir_all(dir).map_err(|e| Fail::io(dir.display(), &e))?;
     }
     std::fs::write(&path, text).map_err(|e| Fail::io(path.display(), &e))?;
-    out::answer(&format!("{rule} is accepted until {until} ({})\n", path.display()))?;
+    let of = if of.is_empty() { String::new() } else { format!(" for {of}") };
+    out::answer(&format!("{rule} is accepted{of} until {until} ({})\n", path.display()))?;
     Ok(Status::Ok)
 }
 
@@ -335,7 +338,8 @@ fn accepted_devs(a: &CheckArgs, common: &Common) -> Result<Vec<Option<String>>> 
         [_, _, ..] => devs,
         one => {
             let source = source::open(&From { from: one.first().cloned(), passive: true })?;
-            with_members(&source.snapshot(&traffic::options(&devs), common)?, &devs, common)
+            let s = source.snapshot(&traffic::options(&devs), common)?;
+            with_members(&s, &show::names_in(&source, &s, &devs)?).0
         }
     };
     Ok(devs.into_iter().map(Some).collect())

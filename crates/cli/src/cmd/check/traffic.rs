@@ -29,7 +29,11 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     let second = sampler.read(host);
     let threads = threads.and_then(|t| t.busy(host)).map_or_else(Fact::Unknown, Fact::Known);
     let pids: BTreeSet<u32> = threads.known().into_iter().flatten().map(|t| t.pid).collect();
-    let connections = connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known);
+    // Only a program on another node than its interfaces is judged by them.
+    let connections = match s.topology.nodes.known() {
+        Some(nodes) if nodes.len() < 2 => Fact::Unknown(Unread::not_asked(SOCKETS)),
+        _ => connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known),
+    };
     Rates::between(&layout, &first, &second).map(|r| Traffic { connections, ..of(&r, threads) })
 }
 
