@@ -160,9 +160,9 @@ fn rule(means: &Means, class: TrafficClass) -> String {
     let matches = match class {
         TrafficClass::Esp => "esp4 spi SPI",
         TrafficClass::Ah => "ah4 spi SPI",
-        // Numbers of IP protocols; IPv4 in IPv4 is 4, IPv6 in IPv4 is 41.
+        // Numbers of IP protocols. IPv6 in IPv4 would be 41.
         TrafficClass::Gre => "ip4 src-ip PEER l4proto 47",
-        TrafficClass::IpInIp => "ip4 src-ip PEER l4proto 4|41",
+        TrafficClass::IpInIp => "ip4 src-ip PEER l4proto 4",
         _ => "udp4 src-ip PEER src-port PORT",
     };
     format!("ethtool -N {} flow-type {matches} action Q", means.dev)
