@@ -75,11 +75,11 @@ run '0|3' ringwise
 run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
-block docs/daemon.md:302
+block docs/daemon.md:303
 run '0' 'ringwise persist --daemon --follow off'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:346
+block docs/daemon.md:347
 before 'service_runs'
 run '0' 'ringwise persist --remove'
 run '0' 'ringwise daemon stop --restore'

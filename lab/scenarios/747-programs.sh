@@ -121,7 +121,7 @@ if [ $HOST = router16 ]; then
 	taskset -p -c "$cpus" $listener >/dev/null
 	status "verify with the program on these CPUs" 0 ringwise verify
 	check "it is as proposed" grep -q "nc (pid $listener) may run on CPUs* $cpus only, as proposed" /tmp/out
-	ringwise verify -j | tr -d ' \n' | sed 's/"pids"/\n&/g' | grep -F "\"pids\":[$listener]" >/tmp/line
+	ringwise verify -j | tr -d ' \n' | sed 's/"allowed"/\n&/g' | grep -F "\"pids\":[$listener]" >/tmp/line
 	check "and in the document" grep -q '"as_proposed":true' /tmp/line
 	kill $listener
 	wait $listener 2>/dev/null
