@@ -185,7 +185,8 @@ for f in qdisc_max_burst txq_reselection_ms skb_defer_max; do
 	change "$f" 0 $igb --set "host.sysctl={ \"net.core.$f\" = 70 }"
 	same "$f: it is so" "$(cat $core/$f)" 70
 	status "$f: verify" 0 ringwise verify
-	status "$f: rollback of it" 0 ringwise rollback --yes 0
+	last=$(ls $RINGWISE_STATE_DIR/tx-*.jsonl | sed -n '$s/.*tx-0*\([0-9]*\).*/\1/p')
+	status "$f: rollback of it" 0 ringwise rollback --yes "$last"
 	same "$f: as before" "$(cat $core/$f)" "$was"
 done
 for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_limit_table_len that is no power of two:flow_limit_table_len=1000"; do
