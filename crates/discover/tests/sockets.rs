@@ -123,6 +123,8 @@ fn processes_that_listen_with_the_cpus_that_they_may_use() {
     t.link("/proc/500/fd/3", "socket:[1]");
     process(&mut t, 600, "nginx", "/usr/sbin/nginx", "/x", &[1]);
     t.link("/proc/600/ns/net", "net:[4026532999]");
+    // It holds the sockets of units that are started on demand.
+    process(&mut t, 1, "systemd", "/lib/systemd/systemd", "/init.scope", &[1]);
     let text = |t: &Tree| {
         let found = listening_processes(&t.host()).unwrap();
         let one = |p: &ringwise_discover::sockets::ListeningProcess| {
@@ -155,6 +157,10 @@ fn local_addresses_of_the_connections_of_processes() {
     let found = of(&t, &[100, 101, 999]).unwrap();
     let text: Vec<String> = found.iter().map(|(pid, all)| format!("{pid} {all:?}")).collect();
     assert_eq!(text, ["100 {}", "101 {192.168.1.5}"], "999 has ended, and 100 only listens");
+    // A connection of the host to itself.
+    let own = line("0501A8C0:0050", "01", 9).replace("00000000:0000", "0501A8C0:1234");
+    t.file("/proc/net/tcp", [HEAD, &own].concat());
+    assert_eq!(of(&t, &[101]).unwrap()[&101], [].into());
     t.error("/proc/101/fd/3", 13);
     assert_eq!(of(&t, &[101]).unwrap_err().what, "readlink /proc/101/fd/3");
     assert!(of(&t, &[]).unwrap().is_empty());

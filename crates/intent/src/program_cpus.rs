@@ -44,7 +44,12 @@ fn proposals(
     let (mut programs, mut groups) = (Vec::new(), Vec::new());
     let around = ManualChanges { made: standing.made.clone(), ..hands(&standing.hands, Take::Ask) };
     let mut later: BTreeSet<String> = BTreeSet::new();
-    for part in standing.parts(s).list {
+    let parts = standing.parts(s);
+    if let Some(a) = &parts.unknown {
+        let which = a.transaction.map_or_else(|| "a transaction".into(), |id| format!("transaction {id}"));
+        unplanned.push(format!("{which} was recorded by an earlier version, so its goal is unknown"));
+    }
+    for part in parts.list {
         let decides = |dev: &str| !later.contains(dev) && (part.devs.is_empty() || part.devs.iter().any(|d| d == dev));
         if !s.tunable().map(Nic::name).any(|dev| decides(dev) && may_propose(&part.intent, dev)) {
             later.extend(part.devs);

@@ -173,6 +173,20 @@ mod tests {
     use ringwise_testkit::machines::{NicSpec, host};
     use ringwise_testkit::topo::CpuSpec;
 
+    fn arriving(host: &Snapshot, directions: Vec<Direction>) -> OneFlow<'_> {
+        OneFlow {
+            host,
+            directions,
+            crossings: Vec::new(),
+            meeting: None,
+            unknown: Vec::new(),
+            forwarding: None,
+            through: false,
+            what_if: &[],
+            recorded_by: None,
+        }
+    }
+
     /// One queue on CPU 1; the program runs on CPU 3.
     #[test]
     fn without_and_with_rfs_are_drawn_below_each_other() {
@@ -184,17 +198,7 @@ mod tests {
         let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket: Some(socket) };
         let steering = Steering::new(&s.nics[0], &Fact::Absent);
         let directions = vec![chain::incoming(&s, &s.nics[0], &steering, &flow, way)];
-        let one = OneFlow {
-            host: &s,
-            directions,
-            crossings: Vec::new(),
-            meeting: None,
-            unknown: Vec::new(),
-            forwarding: None,
-            through: false,
-            what_if: &[],
-            recorded_by: None,
-        };
+        let one = arriving(&s, directions);
         let svg = svg(&one, None);
         let after = |text: &str, part: &'static str| {
             let (_, rest) = text.split_once(part).unwrap_or_else(|| panic!("no {part} in {text}"));
@@ -241,17 +245,7 @@ mod tests {
         let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket: Some(socket) };
         let steering = Steering::new(&s.nics[0], &Fact::Absent).by_queue(Some(3));
         let directions = vec![chain::incoming(&s, &s.nics[0], &steering, &flow, way)];
-        let one = OneFlow {
-            host: &s,
-            directions,
-            crossings: vec!["a note below".into()],
-            meeting: None,
-            unknown: Vec::new(),
-            forwarding: None,
-            through: false,
-            what_if: &[],
-            recorded_by: None,
-        };
+        let one = OneFlow { crossings: vec!["a note below".into()], ..arriving(&s, directions) };
         let flow = OfFlow { queues: [(Some(3), 1200), (Some(0), 7), (None, 2)].into(), one_in: 8, lost: 0 };
         let seen = Observed {
             seconds: 10.0,
@@ -280,6 +274,21 @@ mod tests {
                 let middle = |b: [f64; 4]| (b[0] + b[1]) / 2.0;
                 assert!((middle(above) - middle(below)).abs() < 0.2 && below[2] > above[3], "{count}: {counted}");
             }
+        }
+        // What was not counted is named, too.
+        let flow = OfFlow { lost: 5, one_in: 1, ..OfFlow::default() };
+        let little =
+            Observed { flow: Ok(flow), looks: 20, incoming_unread: Some("EPERM".into()), ..Observed::default() };
+        let picture = svg(&one, Some(&little));
+        let texts: Vec<String> = boxes(&picture).into_iter().map(|(text, _)| text).collect();
+        let texts = texts.join(" ");
+        for missing in [
+            "no packet seen",
+            "5 not sampled: the buffer was full",
+            "no socket of this flow was seen",
+            "not read: EPERM",
+        ] {
+            assert!(texts.contains(missing), "{missing}: {texts}");
         }
         // Counts on another queue or CPU than predicted have the colour of crossings.
         for (text, color) in [("7 packets on queue 0, one in 8", CROSSED), ("1,900 packets processed", INK)] {

@@ -174,8 +174,10 @@ pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
         Ok(flow) => flow,
         Err(why) => return vec![Seen { text: format!("packets not sampled: {why}"), elsewhere: false }],
     };
+    let lost = || format!("{} not sampled: the buffer was full", thousands(flow.lost));
+    let lost = (flow.lost > 0).then(|| Seen { text: lost(), elsewhere: false });
     if flow.queues.is_empty() {
-        return vec![Seen { text: "no packet seen".into(), elsewhere: false }];
+        return std::iter::once(Seen { text: "no packet seen".into(), elsewhere: false }).chain(lost).collect();
     }
     let predicted = a.steering.queue;
     let mut all: Vec<(Option<u32>, u64)> = flow.queues.iter().map(|(q, n)| (*q, *n)).collect();
@@ -184,9 +186,9 @@ pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
     let seen = all.into_iter().map(|(q, n)| {
         let on = q.map_or_else(|| "an unknown queue".into(), |q| format!("queue {q}"));
         let elsewhere = q.is_some() && predicted.is_some() && q != predicted;
-        Seen { text: format!("{} on {on}{every}", plural_of(n, "packet")), elsewhere }
+        Seen { text: format!("{} on {on}{every}", plural(n as usize, "packet")), elsewhere }
     });
-    shortened(seen.collect(), "more queue")
+    shortened(seen.collect(), "more queue").into_iter().chain(lost).collect()
 }
 
 /// What was counted on a CPU of the path: interrupts of the queue and processed packets; for the program, on which CPUs it and the packets of
@@ -199,7 +201,7 @@ pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) ->
         && let Some(by) = landing.and_then(|l| o.queues.get(&l.queue))
     {
         let n = by.get(&cpu).copied().unwrap_or(0);
-        out.push(here(format!("{} of the queue", plural_of(n, "interrupt"))));
+        out.push(here(format!("{} of the queue", plural(n as usize, "interrupt"))));
         let others: u64 = by.iter().filter(|(c, _)| **c != cpu).map(|(_, n)| n).sum();
         if others > 0 {
             out.push(Seen { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
@@ -207,13 +209,19 @@ pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) ->
     }
     if matches!(work, Work::Interrupt | Work::Rps | Work::Stack) {
         let (packets, woken) = o.cpus.get(&cpu).copied().unwrap_or_default();
-        out.push(here(format!("{} processed", plural_of(u64::from(packets), "packet"))));
+        out.push(here(format!("{} processed", plural(packets as usize, "packet"))));
         if work == Work::Rps {
-            out.push(here(format!("woken by RPS {}", plural_of(u64::from(woken), "time"))));
+            out.push(here(format!("woken by RPS {}", plural(woken as usize, "time"))));
         }
     }
     if work == Work::Program {
+        if o.program.is_empty() {
+            out.push(here("no socket of this flow was seen".into()));
+        }
         out.extend(times_seen(&o.program, "program", Some(cpu), o.looks));
+        if let Some(why) = &o.incoming_unread {
+            out.push(here(format!("CPU of its packets not read: {why}")));
+        }
         out.extend(times_seen(&o.incoming, "its packets", landing.and_then(ReceivePath::works_on), o.looks));
     }
     out
@@ -225,8 +233,4 @@ fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, l
         Seen { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
     });
     shortened(seen.collect(), "more CPU")
-}
-
-fn plural_of(n: u64, what: &str) -> String {
-    format!("{} {what}{}", thousands(n), if n == 1 { "" } else { "s" })
 }
