@@ -66,6 +66,24 @@ against_tuned() {
 	echo always >/sys/kernel/mm/transparent_hugepage/enabled
 }
 
+# sampled_plan: ringwise plans from a sample of the load of the row, taken in the kernel's own layout, which is what an administrator
+# of a running router does. It is written to /tmp/sampled.plan, for a state of that name.
+sampled_plan() {
+	new
+	(
+		_before=$(cat /sys/class/net/eth0/statistics/rx_packets)
+		for _ in $(seq 120); do
+			sleep 1
+			[ "$(cat /sys/class/net/eth0/statistics/rx_packets)" -lt $((_before + 2000)) ] || break
+		done
+		ringwise plan eth0 eth1 eth2 --goal forward --exclude-cpus 12-15 --sample 15s --out /tmp/sampled.plan >/tmp/sampled 2>&1
+	) &
+	_sampling=$!
+	eval "load_once 40s $LOAD"
+	wait $_sampling
+	check "a plan by a sample of the load" grep -q '"choice": *"load"' /tmp/sampled.plan
+}
+
 # queue_vectors DEV: the interrupts of its queues, without the one for events
 queue_vectors() {
 	irqs "$1" | awk '/-(TxRx|rx|tx)-/ { print $1 }'

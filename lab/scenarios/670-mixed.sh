@@ -256,3 +256,33 @@ status "igb: back again" 0 ringwise rollback --yes 0
 links eth0
 everything eth0 >/tmp/after
 unchanged "igb: as before all that" /tmp/before /tmp/after
+
+# --- two busy queues that share a core get cores of their own
+export RINGWISE_STATE_DIR=/tmp/rw67.busy
+core_of() { cat "/sys/devices/system/cpu/cpu$(asked "$(queue_irq $dev "TxRx-$1")")/topology/thread_siblings_list"; }
+balanced="ringwise apply --yes $dev --goal balanced --config none"
+status "busy queues: balanced" 0 $balanced
+other=
+for q in 1 2 3 4 5 6 7; do
+	[ "$(core_of $q)" != "$(core_of 0)" ] || other=$q
+done
+check "busy queues: two queues share a core" [ -n "$other" ]
+# shellcheck disable=SC2046 # one weight for each queue
+ethtool -X $dev weight $(for q in 0 1 2 3 4 5 6 7; do case $q in 0 | "$other") echo 1 ;; *) echo 0 ;; esac; done)
+status "busy queues: no traffic" 0 ringwise plan $dev --goal balanced --config none --sample 1s
+says "busy queues: nothing is decided, with the reason" "--sample does not decide about the CPUs of the queues"
+load
+status "busy queues: planned by the sample" 0 ringwise plan $dev --goal balanced --config none --sample 3s --out /tmp/busy.plan
+unload
+says "busy queues: what is gained" "the layout carries 1.5 times as much of this traffic"
+status "busy queues: applied" 0 ringwise apply --yes /tmp/busy.plan
+cat /tmp/err
+check "busy queues: they have cores of their own" [ "$(core_of 0)" != "$(core_of $other)" ]
+load
+status "busy queues: sampled again" 0 ringwise plan $dev --goal balanced --config none --sample 3s --exit-code
+unload
+cat /tmp/out
+status "busy queues: back" 0 ringwise rollback --yes 0
+ethtool -X $dev default
+everything $dev >/tmp/after
+unchanged "busy queues: as before" /tmp/before /tmp/after

@@ -287,6 +287,8 @@ fn bad_command_lines() {
         assert!(!Path::new(&file).exists(), "{words}: nothing was measured");
     };
     refused(2, "state x: there is no option --goall; did you mean --goal?", &["rr", "--state", "x=--goall rpc"], with);
+    refused(2, "--sample cannot be used in a state", &["rr", "--state", "x=--sample 1s"], with);
+    refused(1, "state x: /no/such.plan", &["rr", "--state", "x=/no/such.plan"], with);
     refused(2, "two states have the name before", &["rr", "--state", "before=--goal rpc"], with);
     refused(2, "is not a sweep", &["rr", "--sweep", "queues"], with);
     refused(2, "is not a mix", &["mixed", "--mix", "half"], &[]);

@@ -157,6 +157,11 @@ pub enum Reason {
         /// CPU that the plan proposes.
         planned: CpuId,
     },
+    /// A sample of the traffic chose the CPUs by the packets that each queue received.
+    BusyInSample {
+        /// CPU that the plan proposes.
+        planned: CpuId,
+    },
     // RPS
     /// The interface has one receive queue.
     OneQueue {

@@ -1,4 +1,5 @@
-//! What a sample of the traffic showed. A plan chooses the policy of bulk queues and the sizes of groups from it.
+//! What a sample of the traffic showed. A plan assigns CPUs to queues by it, and chooses the policy of bulk queues
+//! and the sizes of groups.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +23,9 @@ pub enum NotSampled {
     NotRecorded,
     /// `--passive`: the counters need requests to the kernel.
     Passive,
-    /// No interface has goal `mixed`, which alone uses a sample.
-    NoMixedGoal,
+    /// No interface has queues of its own.
+    #[serde(alias = "no_mixed_goal")]
+    NoInterface,
     /// The clock did not advance between the two readings, for example because the host was restarted between two
     /// recordings.
     NoTimePassed,

@@ -95,6 +95,8 @@ pub(crate) struct Dev<'a> {
     pub crowded: bool,
     /// A port of a router whose layout differs from that of the other ports, because together they use more CPUs.
     pub apart: bool,
+    /// By queue: whether a sample of the traffic chose its CPU. Empty: none.
+    pub by_load: Vec<bool>,
     /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
     pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
@@ -137,6 +139,7 @@ impl<'a> Dev<'a> {
             threads_left: false,
             crowded: false,
             apart: false,
+            by_load: Vec::new(),
             table: None,
             rx_vector: Vec::new(),
             tx_vector: Vec::new(),

@@ -7,7 +7,7 @@ use ringwise_model::{ControlPath, CpuId, CpuSet, DevId, Fact, Intent, NodeId, Sn
 use serde::{Deserialize, Serialize};
 
 use crate::Obstacle;
-use crate::sampled_groups::SampledGroups;
+use crate::sampled_groups::{SampledGroups, SampledPlacement};
 
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.plan";
@@ -60,6 +60,9 @@ pub struct Plan {
     /// With `--sample`: what the sample decided about the groups, by interface of goal `mixed`; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sampled: Vec<SampledGroups>,
+    /// With `--sample`: what the sample decided about the CPUs of queues outside groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_placement: Option<SampledPlacement>,
     /// The best CPUs for programs, by device and group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,

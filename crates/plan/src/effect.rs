@@ -179,6 +179,7 @@ fn gain(m: &Machine, d: &Dev, devs: &[Dev], intent: &Intent, all: &Option<String
     let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
     match d.goal {
         _ if intent.pair_as_article => said("--pair-as-article requests this layout"),
+        _ if d.by_load.contains(&true) => said(BY_LOAD),
         _ if withheld(m, d, intent).is_some() && !(fewer && spread()) => {
             let withheld = withheld(m, d, intent);
             let of_core = of_table && some_have_own_core(m, devs);
@@ -263,6 +264,9 @@ const ONE_THREAD: &str = "one thread of each core takes queues, so that second t
 
 /// The benefit of layouts of their own.
 const APART: &str = "interfaces have different layouts, so that all of them together use more CPUs";
+
+/// The benefit of CPUs assigned by the packets of a sample.
+const BY_LOAD: &str = "the queues that were busy in the sample get CPUs of their own";
 
 /// Whether the CPUs of the planned queues differ in capacity.
 fn some_have_own_core(m: &Machine, devs: &[Dev]) -> bool {

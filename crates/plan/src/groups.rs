@@ -33,6 +33,7 @@ pub(crate) use group_cleanup::{away, contexts_on_fewer_queues};
 pub(crate) use moderate::first as first_clause;
 pub(crate) use sampled_policy::choose;
 pub(crate) use sampled_sizes::of_halves;
+pub(crate) use sampled_text::add_placement;
 pub use teams::implied;
 pub(crate) use teams::{QueueGroup, of_article, pins, sized_by_number, teams};
 

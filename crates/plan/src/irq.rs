@@ -48,7 +48,10 @@ impl<'a> CurrentLoads<'a> {
     /// Whether another device has the same candidate CPUs, so that queues with the same number can share one.
     fn has_ports_alike(&self, d: &Dev) -> bool {
         let zone = d.zone();
-        goal::ports_alike(d.goal) && !d.apart && self.zones.iter().filter(|z| **z == zone).count() > 1
+        goal::ports_alike(d.goal)
+            && !d.apart
+            && d.by_load.is_empty()
+            && self.zones.iter().filter(|z| **z == zone).count() > 1
     }
 
     /// The first other device that the plan gives a queue on this CPU.
@@ -241,6 +244,7 @@ impl<'a> Diagnosis<'a> {
             Reason::CpuOfOtherGroup { .. } => MoveCause::CpuOfOtherGroup,
             _ if v.rx().is_empty() => MoveCause::BothDirections,
             _ if self.only_as_requested(to) => MoveCause::RemoteRequested,
+            Reason::BusyInSample { .. } => MoveCause::BusyInSample,
             Reason::CpuOfOtherInterface { .. } => MoveCause::CpuOfOtherInterface,
             Reason::CrowdedCache { .. } => MoveCause::CrowdedCache,
             _ => MoveCause::SpreadEvenly,
@@ -303,6 +307,9 @@ impl<'a> Diagnosis<'a> {
             && let Some(reason) = self.given_away(d, v, now)
         {
             return reason;
+        }
+        if d.by_load.get(v.rx().first().or(v.tx().first()).copied().unwrap_or(0) as usize) == Some(&true) {
+            return Reason::BusyInSample { planned };
         }
         if self.now.has_ports_alike(d) {
             return Reason::SameNumberOneCpu;

@@ -15,6 +15,7 @@
 mod arfs;
 mod article;
 mod bonds;
+mod by_load;
 mod channels;
 mod control;
 mod dev;
@@ -77,6 +78,7 @@ pub use refusal::{InvalidSetting, Refusal};
 pub use rps::rps_helpers;
 pub use rules::{RuleText, explain_rule, rules};
 pub use sampled_groups::{
-    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SMALL_FRAME_BYTES, SampledGroups, Undecided,
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, SMALL_FRAME_BYTES, SampledGroups,
+    SampledPlacement, Undecided,
 };
 pub use xps::{lays_xps_out, xps_masks};

@@ -7,6 +7,7 @@ use ringwise_model::order::Order;
 use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, FarNode, Goal, Intent, IntentFlags, Snapshot};
 
+use crate::by_load;
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Resolved;
 use crate::groups::{self, QueueGroup};
@@ -88,6 +89,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     out.permission = (!intent.allow_disruption).then(|| channels::with_word(&intent, &[]));
     let pins = pins(&m, &devs, &teams, &laid);
     name_no_more_than_needed(&intent, devs.len(), &mut out);
+    let mut sampled_placement = None;
     let mut groups = if article {
         let groups = article::place(&m, &mut devs, &usable, &intent, &places, &mut out.sizes)?;
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| move_to(d, pins));
@@ -95,6 +97,8 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     } else {
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| d.pin(pins));
         place::place(&m, &mut devs, &places);
+        let configured = laid.by.keys().cloned().collect();
+        sampled_placement = intent.sample.as_ref().and_then(|s| by_load::place(&m, &mut devs, &places, s, &configured));
         Vec::new()
     };
     let now = irq::CurrentLoads::new(&m, &devs);
@@ -113,6 +117,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
     }
+    groups::add_placement(sampled_placement.as_ref(), &mut out);
     let sampled = groups::choose(&m, &devs, &mut teams, user, &mut out);
     let mut planned: Vec<Group> = Vec::new();
     for (d, teams) in devs.iter().zip(&teams) {
@@ -141,6 +146,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
     plan.sampled = sampled;
+    plan.sampled_placement = sampled_placement;
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
 }
@@ -425,6 +431,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Pl
         shared_for_locality,
         groups,
         sampled: Vec::new(),
+        sampled_placement: None,
         programs: Vec::new(),
         advice: out.advice.into_texts(),
         control: control::ways(s),

@@ -27,6 +27,42 @@ pub struct SampledGroups {
     pub policy: BulkPolicy,
 }
 
+/// What a sample decided about the CPUs of queues outside groups.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SampledPlacement {
+    /// Time between the readings. `None`: there is no sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// What was decided.
+    #[serde(flatten)]
+    pub choice: PlacementChoice,
+}
+
+/// How CPUs were assigned to queues.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "choice", rename_all = "snake_case")]
+pub enum PlacementChoice {
+    /// By the packets that each queue received.
+    Load {
+        /// Packets that all queues received.
+        packets: u64,
+        /// Queues with another CPU than without the sample.
+        queues: u32,
+        /// How many times as much of this traffic the layout carries before a core is full (modelled).
+        times: f64,
+    },
+    /// As without a sample: no other layout is better by a tenth.
+    AsGood {
+        /// Packets that all queues received.
+        packets: u64,
+    },
+    /// As without a sample.
+    Kept {
+        /// Why the sample does not decide.
+        why: Undecided,
+    },
+}
+
 /// How the queues were divided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "choice", rename_all = "snake_case")]

@@ -128,7 +128,9 @@ pub(crate) fn plan(
         let d = &devs[i];
         let Fact::Known(rss) = &d.nic.rss else { continue };
         let address = Address::RssTable { dev: d.name().to_string() };
+        // Another table would change which queues are busy.
         if d.goal != Goal::Forward
+            || !d.by_load.is_empty()
             || out.keep.moves(d.name())
             || !teams.get(i).is_none_or(Vec::is_empty)
             || out.laid.contains(&address)

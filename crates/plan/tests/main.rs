@@ -1,6 +1,7 @@
 //! All integration tests of the crate in one program: it is linked once, and tests of different files run in parallel.
 
 mod as_requested;
+mod by_load;
 mod cases;
 mod commands;
 mod edges;

@@ -125,7 +125,8 @@ pub struct RunArgs {
 #[command(next_help_heading = "States")]
 pub struct StateArgs {
     /// Compare this state, made from the host as found by options of plan: 'bulk=--set eth0.coalesce.rx-usecs=62',
-    /// 'tuned=--goal forward --allow-disruption', 'file=--config x.toml'; repeatable
+    /// 'tuned=--goal forward --allow-disruption', 'file=--config x.toml'; or for what a plan file requests:
+    /// 'sampled=edge.plan'; repeatable
     #[arg(long = "state", value_name = "NAME=FLAGS")]
     pub states: Vec<String>,
     /// Use this state as the first one, instead of the host as found

@@ -54,8 +54,8 @@ pub struct IntentArgs {
     /// Number of queues in the latency group of goal mixed [default: a third]
     #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "CPUs and queues")]
     pub latency_queues: Option<u32>,
-    /// With goal mixed: count traffic and CPU time for TIME, and choose the sizes of the groups and the policy of the bulk
-    /// queues by them [default of TIME: 5s]
+    /// Count traffic and CPU time for TIME, and assign CPUs by what each queue received; with goal mixed, choose the sizes of
+    /// the groups and the policy of the bulk queues [default of TIME: 5s]
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5s", value_parser = sample_time, conflicts_with = "print_config", help_heading = "CPUs and queues")]
     pub sample: Option<Duration>,
     /// Fail when a configured setting is not possible here, instead of reporting it in the plan

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringwise_model::{Goal, Intent, NotSampled, Sample, Snapshot};
+use ringwise_model::{NotSampled, Sample, Snapshot};
 use ringwise_observe::{Counters, Layout, Rates, Sampler, traffic};
 use ringwise_sys::Host;
 
@@ -12,10 +12,10 @@ use crate::args::Common;
 use crate::source::Source;
 
 /// Counts for this time. A recording has its own two moments, so the time is not used for it.
-pub(super) fn take(source: &Source, s: &Snapshot, requested: &Intent, time: Duration, common: &Common) -> Sample {
-    let devs = mixed(s, requested);
+pub(super) fn take(source: &Source, s: &Snapshot, time: Duration, common: &Common) -> Sample {
+    let devs: Vec<String> = s.nics.iter().filter(|n| n.has_own_queues()).map(|n| n.name().to_string()).collect();
     if devs.is_empty() {
-        return Sample::NotTaken(NotSampled::NoMixedGoal);
+        return Sample::NotTaken(NotSampled::NoInterface);
     }
     let host = source.host.as_ref();
     let rates = match (source.recorded, source.passive) {
@@ -27,13 +27,6 @@ pub(super) fn take(source: &Source, s: &Snapshot, requested: &Intent, time: Dura
         Ok(rates) => Sample::Taken(traffic(&rates, &devs)),
         Err(why) => Sample::NotTaken(why),
     }
-}
-
-/// Interfaces whose groups the sample is for.
-fn mixed(s: &Snapshot, requested: &Intent) -> Vec<String> {
-    let named = |dev: &str| requested.devs.is_empty() || requested.devs.iter().any(|d| d == dev);
-    let wanted = |dev: &&str| named(dev) && requested.goal_of(dev) == Goal::Mixed;
-    s.nics.iter().filter(|n| n.has_own_queues()).map(|n| n.name()).filter(wanted).map(str::to_string).collect()
 }
 
 fn live(host: &dyn Host, layout: &Layout, time: Duration, common: &Common) -> Option<Rates> {

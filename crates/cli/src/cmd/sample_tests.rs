@@ -194,17 +194,16 @@ fn a_recording_has_its_own_counters_or_none() {
 }
 
 #[test]
-fn nothing_is_counted_without_goal_mixed() {
-    let c = Case::new("other-goal", false, None);
-    let s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();
+fn without_counters_the_reason_is_named() {
+    let c = Case::new("no-counters", false, None);
+    let mut s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();
     let begin = c.host.since_boot();
-    let of = |goal| take(&c.source, &s, &Intent { goal, ..Intent::default() }, Duration::from_secs(60), &c.common);
-    assert_eq!(of(Goal::Rpc), Sample::NotTaken(NotSampled::NoMixedGoal));
-    assert!(c.host.since_boot() - begin < Duration::from_secs(1));
+    let minute = Duration::from_secs(60);
     let host = c.source.host.clone();
     let passive =
         Source { host, recorded: false, passive: true, nested: None, recorded_by: None, recording: Default::default() };
-    let got =
-        take(&passive, &s, &Intent { goal: Goal::Mixed, ..Intent::default() }, Duration::from_secs(60), &c.common);
-    assert_eq!(got, Sample::NotTaken(NotSampled::Passive));
+    assert_eq!(take(&passive, &s, minute, &c.common), Sample::NotTaken(NotSampled::Passive));
+    s.nics.retain(|n| !n.has_own_queues());
+    assert_eq!(take(&c.source, &s, minute, &c.common), Sample::NotTaken(NotSampled::NoInterface));
+    assert!(c.host.since_boot() - begin < Duration::from_secs(1), "nothing is counted");
 }

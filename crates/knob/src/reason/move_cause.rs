@@ -29,6 +29,8 @@ pub enum MoveCause {
     RemoteRequested,
     /// A transmit interrupt gets the CPU of the receive interrupt of its queue.
     BothDirections,
+    /// A sample of the traffic chose the CPUs by the packets that each queue received.
+    BusyInSample,
     /// The queues are spread evenly over the cores.
     SpreadEvenly,
 }

@@ -97,6 +97,9 @@ fn text(r: &Reason) -> String {
             format!("{other} gets its CPU, and no other local CPU that --smt allows is free: the planned CPU is {planned}")
         }
         R::LessLoaded { planned } => format!("CPU {planned} is less loaded, given where the other queues are now"),
+        R::BusyInSample { planned } => {
+            format!("by the packets that each queue received in the sample, CPU {planned} makes the load of the cores more even")
+        }
         R::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)".into(),
         R::PlacedForCount { queues } => {
             format!("placed for the new number of queues: {}", plural(*queues as usize, "queue"))
@@ -303,6 +306,7 @@ fn move_cause(why: MoveCause) -> &'static str {
         MoveCause::CrowdedCache => "its L3 cache serves more queues than that of the planned CPU",
         MoveCause::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)",
         MoveCause::BothDirections => "both interrupts of a queue use one CPU",
+        MoveCause::BusyInSample => "CPUs are assigned by the packets that each queue received in the sample",
         MoveCause::SpreadEvenly => "all queues are placed together, evenly over the cores",
     }
 }

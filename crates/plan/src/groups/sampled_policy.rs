@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{CpuId, Goal, Intent, Sample, SampledInterface, TrafficSample};
 
+use super::QueueGroup;
 use super::sampled_sizes::traffic;
-use super::{QueueGroup, sampled_text};
 use crate::dev::Dev;
 use crate::machine::Machine;
 use crate::policies::{self, BULK, CPU};
@@ -22,9 +22,6 @@ pub(crate) fn choose(
     out: &mut PlanBuilder,
 ) -> Vec<SampledGroups> {
     let Some(sample) = &intent.sample else { return Vec::new() };
-    if devs.iter().all(|d| d.goal != Goal::Mixed) {
-        sampled_text::add_without_groups(out);
-    }
     let duration_ms = match sample {
         Sample::Taken(t) => Some(t.duration_ms),
         Sample::NotTaken(_) => None,

@@ -3,12 +3,14 @@
 use ringwise_model::NotSampled;
 use ringwise_model::words::thousands;
 
-use crate::sampled_groups::{BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, SampledGroups, Undecided};
+use crate::sampled_groups::{
+    BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, SampledGroups, SampledPlacement, Undecided,
+};
 use crate::target::PlanBuilder;
 
 /// Adds what the sample decided as advice, and what it could not decide as warnings.
 pub(super) fn add(s: &SampledGroups, out: &mut PlanBuilder) {
-    let seconds = s.duration_ms.map_or_else(String::new, |ms| format!(" of {} s", (ms as f64 / 100.0).round() / 10.0));
+    let seconds = seconds(s.duration_ms);
     match &s.policy {
         BulkPolicy::Load { policy, busy_percent, threshold_percent } => {
             let (side, load) = match busy_percent < threshold_percent {
@@ -61,11 +63,30 @@ pub(super) fn add(s: &SampledGroups, out: &mut PlanBuilder) {
     }
 }
 
-/// Warns about a sample that has no effect.
-pub(super) fn add_without_groups(out: &mut PlanBuilder) {
-    out.warnings.push(
-        "--sample has no effect: it chooses sizes and policies of the groups of goal mixed, and no interface here has this goal",
-    );
+/// Adds what the sample decided about queues outside groups. `None`: there are no such queues.
+pub(crate) fn add_placement(s: Option<&SampledPlacement>, out: &mut PlanBuilder) {
+    let Some(s) = s else { return };
+    let seconds = seconds(s.duration_ms);
+    match &s.choice {
+        PlacementChoice::Load { packets, times, .. } => out.advice.push(format!(
+            "the queues received {} packets in the sample{seconds}, and get their CPUs by these numbers: the layout carries \
+             {times:.1} times as much of this traffic before a core is full (modelled). It does not change with the traffic: \
+             sample again, or let the service follow the load (ringwise help daemon). A boot does not sample.",
+            thousands(*packets)
+        )),
+        PlacementChoice::AsGood { packets } => out.advice.push(format!(
+            "the queues received {} packets in the sample{seconds}. No queue gets another CPU because of them: the load of the \
+             busiest core would not fall by a tenth.",
+            thousands(*packets)
+        )),
+        PlacementChoice::Kept { why } => {
+            out.warnings.push(format!("--sample does not decide about the CPUs of the queues: {}", text(*why)));
+        }
+    }
+}
+
+fn seconds(duration_ms: Option<u64>) -> String {
+    duration_ms.map_or_else(String::new, |ms| format!(" of {} s", (ms as f64 / 100.0).round() / 10.0))
 }
 
 /// Whether policy and sizes are kept for the same reason.
@@ -81,7 +102,7 @@ fn text(why: Undecided) -> String {
             "the recording contains no counters of two moments, and cannot be sampled".into()
         }
         Undecided::NotSampled { why: NotSampled::Passive } => "--passive does not read counters of interfaces".into(),
-        Undecided::NotSampled { why: NotSampled::NoMixedGoal } => "no interface had goal mixed".into(),
+        Undecided::NotSampled { why: NotSampled::NoInterface } => "no interface has queues of its own".into(),
         Undecided::NotSampled { why: NotSampled::NoTimePassed } => {
             "the clock did not advance between the two readings".into()
         }

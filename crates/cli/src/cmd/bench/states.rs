@@ -1,15 +1,19 @@
-//! The states that are compared. Each is described by flags of `plan`.
+//! The states that are compared. Each is described by flags of `plan`, or by a plan file.
+
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, FromArgMatches};
 use ringwise_bench::forward::redhat_rules;
 use ringwise_bench::result::State;
+use ringwise_discover::Options;
 use ringwise_experiment::{Candidate, ForwardSpec, Prepared, Recipe, SOURCES};
 use ringwise_intent::Take;
 use ringwise_model::{Snapshot, shell};
 use ringwise_plan::Plan;
 
 use crate::args::{Common, IntentArgs, StateArgs};
-use crate::cmd::plan::make;
+use crate::cmd::plan::{make, planning};
+use crate::cmd::transaction;
 use crate::exit::{Fail, Result};
 use crate::out;
 use crate::source::Source;
@@ -111,7 +115,9 @@ pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
         return Err(bad("--print-config cannot be used in a state".into()));
     }
     if intent.sample.is_some() {
-        return Err(bad("--sample cannot be used in a state, because a state must be the same in every trial".into()));
+        let why = "--sample cannot be used in a state, because a state must be the same in every trial; sample first, and name the \
+                   plan file as the state";
+        return Err(bad(format!("{why}: {}=FILE", w.name)).next("ringwise plan --sample --out FILE"));
     }
     Ok(intent)
 }
@@ -172,10 +178,33 @@ pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common:
             continue;
         };
         let state = State { name: w.name.clone(), what: shown(flags), value: w.value, place: None };
-        let plan = plan(w, &intent(w, flags)?, devs, source, common)?;
+        let plan = match plan_file(flags) {
+            Some(file) => plan_of_file(w, &file, source, common)?,
+            None => plan(w, &intent(w, flags)?, devs, source, common)?,
+        };
         out.push(Prepared { plan: Some((plan.devices, plan.steps)), state });
     }
     Ok(out)
+}
+
+/// The plan file that a state names instead of flags. `None`: these are flags.
+fn plan_file(flags: &str) -> Option<PathBuf> {
+    let words = shell::split(flags)?;
+    let [file] = words.as_slice() else { return None };
+    (!file.is_empty() && !file.starts_with('-')).then(|| PathBuf::from(file))
+}
+
+/// A plan of this host, as it is now, for what the plan file requests; a sample in it is used again.
+fn plan_of_file(w: &Wanted, file: &Path, source: &Source, common: &Common) -> Result<Plan> {
+    let made = ringwise_intent::load_plan(file).map_err(Fail::from).and_then(|read| {
+        let options = Options::all();
+        let s = source.snapshot(&options, common)?;
+        let learned = transaction::learned(common);
+        Ok(planning(source, s, options, learned, read.plan.intent, (true, false), common)?.plan(Take::Keep)?)
+    });
+    let plan = made.map_err(|f| Fail { message: format!("state {}: {}", w.name, f.message), ..f })?;
+    note_refused(w, &plan, common);
+    Ok(plan)
 }
 
 /// Flags as they are printed: a long list of rules is replaced by its length.
@@ -195,10 +224,14 @@ fn plan(w: &Wanted, i: &IntentArgs, devs: &[String], source: &Source, common: &C
     let take = if i.take_over { Take::Over } else { Take::Keep };
     let made = make(source, devs, i, false, common).and_then(|m| Ok(m.plan(take)?));
     let plan = made.map_err(|f| Fail { message: format!("state {}: {}", w.name, f.message), ..f })?;
+    note_refused(w, &plan, common);
+    Ok(plan)
+}
+
+fn note_refused(w: &Wanted, plan: &Plan, common: &Common) {
     for r in &plan.refused {
         out::note(common.quiet, &format!("ringwise: state {}: not possible here: {}: {}", w.name, r.what, r.why));
     }
-    Ok(plan)
 }
 
 #[cfg(test)]
@@ -257,5 +290,15 @@ mod tests {
         let e = w("--goall x").unwrap_err();
         assert!(e.message.starts_with("state x: there is no option --goall; did you mean --goal?"), "{}", e.message);
         assert!(w("--print-config").is_err());
+        assert!(w("--sample 1s").is_err());
+    }
+
+    #[test]
+    fn one_word_without_a_dash_is_a_plan_file() {
+        assert_eq!(plan_file("edge.plan"), Some(PathBuf::from("edge.plan")));
+        assert_eq!(plan_file("'the edge.plan'"), Some(PathBuf::from("the edge.plan")));
+        for flags in ["--goal rpc", "-q", "", "a b", "''"] {
+            assert_eq!(plan_file(flags), None, "{flags}");
+        }
     }
 }

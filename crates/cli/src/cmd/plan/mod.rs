@@ -123,7 +123,7 @@ pub(super) fn make(
         return Err(source.no_such_device(dev, &s));
     }
     let mut requested = wanted::intent(&wanted, source, &s, common)?;
-    requested.sample = args.sample.map(|time| sample::take(source, &s, &requested, time, common));
+    requested.sample = args.sample.map(|time| sample::take(source, &s, time, common));
     let planning = planning(source, s, options, learned, requested, (args.goal.is_some(), at_boot), common)
         .map_err(|e| not_planned(e, source))?;
     for m in planning.missing.iter().filter(|_| at_boot) {
