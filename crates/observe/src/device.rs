@@ -207,8 +207,15 @@ impl Dev {
                 }
                 if self.asks == Asks::Ethtool && layout.counts_queues() {
                     for (dir, id, counts) in layout.queues(&values) {
-                        let queues = if dir == Dir::Rx { &mut link.rx } else { &mut link.tx };
-                        queues.insert(id, counts);
+                        let rx = dir == Dir::Rx;
+                        let wired = if rx { &self.wiring.rx } else { &self.wiring.tx };
+                        // Many drivers list as many queues as the device could have (ixgbe, idpf, txgbe, fm10k, nfp).
+                        let absent = !wired.is_empty() && !wired.contains_key(&id);
+                        let unused = absent && counts.iter().all(|(_, n)| n == 0);
+                        if !unused {
+                            let queues = if rx { &mut link.rx } else { &mut link.tx };
+                            queues.insert(id, counts);
+                        }
                     }
                     link.source = Source::Ethtool;
                 } else if self.asks == Asks::Ethtool {

@@ -222,6 +222,20 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     assert_eq!((l.source, l.rx[&1].get(Packets)), (Source::Qstats, Some(77)));
 }
 
+/// ixgbe lists as many queues as it could have. A queue that the interface does not have is left out while it has never
+/// counted anything; a queue that was added since the layout was read is counted.
+#[test]
+fn listed_queues_that_the_interface_does_not_have() {
+    let mut host = host();
+    let names: Vec<String> = (0..4).map(|q| format!("rx_queue_{q}_packets")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), strings(&names));
+    host.replies.insert("ETHTOOL_GSTATS eth1".into(), values(&[4, 0, 0, 6]));
+    let l = Sampler::new(&host, &layout(2), false).read(&host).links.remove("eth1").unwrap();
+    let found: Vec<_> = l.rx.iter().map(|(q, counts)| (*q, counts.get(Packets))).collect();
+    assert_eq!(found, [(0, Some(4)), (1, Some(0)), (3, Some(6))]);
+}
+
 /// Counters of a page pool belong to the receive queue whose NAPI instance takes pages from it. A second pool of the
 /// queue is added, and pools of other interfaces are not.
 #[test]

@@ -33,7 +33,7 @@ fn by_direction() {
     // The counters of queues in these three lists.
     let less =
         ["tx_queue_3_packets", "tx_queue_3_bytes", "rx_queue_3_packets", "rx_queue_3_bytes", "rx_queue_3_xdp_drop"];
-    for driver in ["ixgbe", "ice", "hv_netvsc"] {
+    for driver in ["ixgbe", "ixgbevf", "ice", "fm10k", "hv_netvsc", "ngbe", "txgbe"] {
         assert_eq!(
             found(driver, &less),
             ["0 tx 3 packets", "1 tx 3 bytes", "2 rx 3 packets", "3 rx 3 bytes"],
@@ -125,6 +125,180 @@ fn power_systems() {
         let names = ["tx0_packets", "tx0_bytes", "rx1_packets", "rx1_bytes", "rx1_interrupts"];
         let want = ["0 tx 0 packets", "1 tx 0 bytes", "2 rx 1 packets", "3 rx 1 bytes"];
         assert_eq!(found(driver, &names), want, "{driver}");
+    }
+}
+
+/// Names as the driver's source prints them, and what they count. Names that belong to no queue are not in the second list.
+#[test]
+fn names_of_other_drivers() {
+    let rows: &[(&[&str], &[&str], &[&str])] = &[
+        (
+            &["idpf"],
+            &["rx-csum_errors", "tx_q-0_pkts", "tx_q-0_bytes", "tx_q-0_lso_pkts", "rx_q-15_pkts", "rx_q-15_bytes"],
+            &["1 tx 0 packets", "2 tx 0 bytes", "4 rx 15 packets", "5 rx 15 bytes"],
+        ),
+        (
+            &["bnx2x"],
+            &[
+                "[0]: rx_bytes",
+                "[0]: rx_ucast_packets",
+                "[0]: rx_bcast_packets",
+                "[0]: rx_discards",
+                "[0]: rx_phy_ip_err_discards",
+                "[0]: rx_skb_alloc_discard",
+                "[3]: tx_bytes",
+                "[3]: tx_mcast_packets",
+                "[fcoe]: tx_bytes",
+                "rx_ucast_packets",
+            ],
+            &[
+                "0 rx 0 bytes",
+                "1 rx 0 packets",
+                "2 rx 0 packets",
+                "3 rx 0 drops",
+                "5 rx 0 alloc_fail",
+                "6 tx 3 bytes",
+                "7 tx 3 packets",
+            ],
+        ),
+        (
+            &["qede"],
+            &[
+                "1: rcv_pkts",
+                "1: rx_hw_errors",
+                "1: rx_alloc_errors",
+                "1 [XDP]: xmit_pkts",
+                "1_0: xmit_pkts",
+                "1_1: xmit_pkts",
+            ],
+            &["0 rx 1 packets", "2 rx 1 alloc_fail", "4 tx 1 packets"],
+        ),
+        (
+            &["sfc", "sfc_ef100", "sfc_falcon", "sfc_siena"],
+            &["tx-0.tx_packets", "rx-12.rx_packets", "tx-xdp-cpu-0.tx_packets", "port_rx_packets"],
+            &["0 tx 0 packets", "1 rx 12 packets"],
+        ),
+        (
+            &["hns3"],
+            &[
+                "txq0_dropped",
+                "txq0_packets",
+                "txq0_bytes",
+                "rxq9_seg_pkt_cnt",
+                "rxq9_packets",
+                "rxq9_bytes",
+                "rxq9_errors",
+            ],
+            &["1 tx 0 packets", "2 tx 0 bytes", "4 rx 9 packets", "5 rx 9 bytes"],
+        ),
+        (
+            &["amd-xgbe"],
+            &["rx_packets", "txq_2_packets", "txq_2_bytes", "rxq_2_packets", "rxq_2_bytes"],
+            &["1 tx 2 packets", "2 tx 2 bytes", "3 rx 2 packets", "4 rx 2 bytes"],
+        ),
+        (
+            &["hinic"],
+            &["txq1_pkts", "txq1_bytes", "txq1_big_frags_pkts", "rxq1_pkts", "rxq1_bytes", "rxq1_csum_errors"],
+            &["0 tx 1 packets", "1 tx 1 bytes", "3 rx 1 packets", "4 rx 1 bytes"],
+        ),
+        (
+            &["be2net"],
+            &[
+                "rxq0: rx_bytes",
+                "rxq0: rx_pkts",
+                "rxq0: rx_mcast_pkts",
+                "rxq0: rx_post_fail",
+                "rxq0: rx_drops_no_skbs",
+                "rxq0: rx_drops_no_frags",
+                "txq0: tx_bytes",
+                "txq0: tx_pkts",
+            ],
+            &["0 rx 0 bytes", "1 rx 0 packets", "3 rx 0 alloc_fail", "5 rx 0 drops", "6 tx 0 bytes", "7 tx 0 packets"],
+        ),
+        (
+            &["rvu_nicpf", "rvu_nicvf", "nicvf"],
+            &["rx_ucast_frames", "rxq7: bytes", "rxq7: frames", "txq7: bytes", "txq7: frames", "txq_qos8: frames"],
+            &["1 rx 7 bytes", "2 rx 7 packets", "3 tx 7 bytes", "4 tx 7 packets"],
+        ),
+        (
+            &["octeon_ep", "octeon_ep_vf"],
+            &[
+                "tx_packets_posted[Q-0]",
+                "tx_packets_completed[Q-0]",
+                "tx_bytes[Q-0]",
+                "rx_packets[Q-1]",
+                "rx_bytes[Q-1]",
+                "rx_alloc_errors[Q-1]",
+            ],
+            &["1 tx 0 packets", "2 tx 0 bytes", "3 rx 1 packets", "4 rx 1 bytes", "5 rx 1 alloc_fail"],
+        ),
+        (
+            &["nfp", "nfp_netvf"],
+            &["rvec_4_rx_pkts", "rvec_4_tx_pkts", "rvec_4_tx_busy", "hw_rx_csum_ok"],
+            &["0 rx 4 packets", "1 tx 4 packets"],
+        ),
+        (
+            &["ionic"],
+            &["tx_packets", "tx_0_pkts", "tx_0_bytes", "tx_0_clean", "rx_0_pkts", "rx_0_bytes", "rx_0_alloc_err"],
+            &["1 tx 0 packets", "2 tx 0 bytes", "4 rx 0 packets", "5 rx 0 bytes", "6 rx 0 alloc_fail"],
+        ),
+        (
+            &["mana", "tsnep"],
+            &["rx_0_packets", "rx_0_bytes", "rx_0_xdp_drop", "rx_0_alloc_failed", "tx_5_packets", "tx_5_bytes"],
+            &["0 rx 0 packets", "1 rx 0 bytes", "3 rx 0 alloc_fail", "4 tx 5 packets", "5 tx 5 bytes"],
+        ),
+        (
+            &["funeth"],
+            &["tx_pkts[0]", "tx_bytes[0]", "tx_pkts", "tx_xdp_pkts[0]", "rx_pkts[31]", "rx_bytes[31]"],
+            &["0 tx 0 packets", "1 tx 0 bytes", "4 rx 31 packets", "5 rx 31 bytes"],
+        ),
+        (
+            &["intel-eth-pci", "rk_gmac-dwmac", "qcom-ethqos", "st_gmac"],
+            &["q0_tx_pkt_n", "q0_tx_irq_n", "q3_rx_pkt_n", "q3_rx_irq_n", "rx_pkt_n"],
+            &["0 tx 0 packets", "2 rx 3 packets"],
+        ),
+        (
+            &["atlantic"],
+            &[
+                "InPackets",
+                "Queue[2] InPackets",
+                "Queue[2] AllocFails",
+                "Queue[2] InErrors",
+                "Queue[2] OutPackets",
+                "TC1 Queue[4] InPackets",
+            ],
+            &["1 rx 2 packets", "2 rx 2 alloc_fail", "4 tx 2 packets"],
+        ),
+        (
+            &["fsl_enetc", "fsl_enetc_vf"],
+            &[
+                "Rx ring  0 frames",
+                "Rx ring  0 alloc errors",
+                "Rx ring 10 frames",
+                "Tx ring  1 frames",
+                "Tx ring 11 frames",
+                "Tx window drop  1 frames",
+            ],
+            &["0 rx 0 packets", "1 rx 0 alloc_fail", "2 rx 10 packets", "3 tx 1 packets", "4 tx 11 packets"],
+        ),
+    ];
+    for (drivers, names, want) in rows {
+        for driver in *drivers {
+            assert_eq!(found(driver, names), *want, "{driver}");
+        }
+    }
+}
+
+/// Their lists name only the whole device, or leave packets to qstats: another driver's form is not applied to them.
+#[test]
+fn drivers_without_counters_of_queues() {
+    for (driver, names) in [
+        ("tg3", ["rx_octets", "rx_ucast_packets", "tx_comp_queue_full"]),
+        ("cxgb4", ["tx_frames_ok           ", "rx_bg0_frames_dropped  ", "gro_packets            "]),
+        ("enic", ["rq[0]_l4_rss_hash", "rq[0]_no_skb", "wq[0]_cq_bytes"]),
+    ] {
+        assert!(!counts_queues(driver));
+        assert_eq!(found(driver, &names), [""; 0], "{driver}");
     }
 }
 
