@@ -4,6 +4,7 @@ mod chain;
 mod common;
 mod competing_programs;
 mod hosts;
+mod known_machines;
 mod large;
 mod missing;
 mod odd;
