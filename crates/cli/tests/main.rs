@@ -39,6 +39,7 @@ mod script;
 mod service;
 mod show;
 mod sos;
+mod sos_layouts;
 mod standing;
 mod support;
 mod svg;

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use ringwise_kfmt::ethtool_nl::{self, msg};
-use ringwise_kfmt::{ParseError, audit, ethtool_ioctl, ethtool_text as text, ip_text, nl, qdisc, rtnl};
+use ringwise_kfmt::{
+    ParseError, audit, cpulist, ethtool_ioctl, ethtool_text as text, ip_text, lscpu_text, nl, qdisc, rtnl,
+};
 use ringwise_model::errno::EINVAL;
 use ringwise_sys::{Around, Error, Host, IoctlCmd, Request, Result};
 
@@ -13,6 +15,7 @@ use crate::links::NET;
 use crate::natural;
 
 const COMMANDS: &str = "/sos_commands";
+const NODE: &str = "/sys/devices/system/node";
 const WHY: &str = "not in a sos report";
 /// The maximum number of processes in a report, unless it was changed by an option.
 const PROCESSES: usize = 2048;
@@ -34,9 +37,21 @@ struct Report {
     made: OnceLock<HashMap<String, String>>,
 }
 
-/// The name that sos gives to the file with a command's output.
+/// The name that sos gives to the file with a command's output (`_mangle_command` of sos/report/plugins/__init__.py): all
+/// that separates two words becomes one underscore, and none is at the ends.
 fn file_of(command: &str) -> String {
-    command.replace(|c: char| !c.is_alphanumeric() && !"_-./".contains(c), "_").replace('/', ".")
+    let mut out = String::with_capacity(command.len());
+    let mut word = true;
+    for c in command.chars() {
+        let kept = c.is_alphanumeric() || "_-./".contains(c);
+        match (kept, word) {
+            (true, _) => out.push(if c == '/' { '.' } else { c }),
+            (false, true) => out.push('_'),
+            (false, false) => {}
+        }
+        word = kept;
+    }
+    out.trim_matches([' ', '.', '_', '-']).to_string()
 }
 
 fn not_told(what: impl Into<String>) -> Error {
@@ -192,12 +207,20 @@ impl Report {
         let of = || {
             let dev = path.strip_prefix(NET)?.strip_prefix('/')?.strip_suffix("/device")?;
             let address = text::drvinfo(&self.networking(&format!("ethtool -i {dev}")).ok()?).ok()?.bus_info;
-            let all = self.command("pci", "lspci -nnvv").ok()?;
+            // Early versions of sos 3 run lspci without -nnvv.
+            let all = ["lspci -nnvv", "lspci"].iter().find_map(|c| self.command("pci", c).ok())?;
             let short = address.strip_prefix("0000:").unwrap_or(&address);
             let line = all.lines().find(|l| l.split(' ').next().is_some_and(|a| a == address || a == short))?;
             Some(line.contains("Virtual Function"))
         };
         of().unwrap_or(false)
+    }
+
+    /// The nodes and their CPUs, by `lscpu`: the plugin numa runs only where numactl or numad is installed.
+    fn nodes(&self) -> BTreeMap<String, String> {
+        let printed = self.command("processor", "lscpu").unwrap_or_default();
+        let nodes = lscpu_text::nodes(&printed).into_iter();
+        nodes.map(|(n, cpus)| (format!("node{}", n.0), cpulist::format(&cpus))).collect()
     }
 
     fn made(&self) -> &HashMap<String, String> {
@@ -240,6 +263,10 @@ impl Host for Report {
         if let Some(told) = self.of_interface(path) {
             return told.map(String::into_bytes);
         }
+        if let Some(node) = path.strip_prefix(NODE).and_then(|p| p.strip_prefix('/')?.strip_suffix("/cpulist")) {
+            let cpus = self.nodes().remove(node);
+            return cpus.map(String::into_bytes).ok_or_else(|| not_told(format!("read {path}")));
+        }
         // Another file of the process contains the same name.
         if let Some(dir) = path.strip_suffix("/comm").filter(|d| d.starts_with("/proc/")) {
             let status = self.host.read_text(&format!("{dir}/status")).unwrap_or_default();
@@ -255,7 +282,11 @@ impl Host for Report {
 
     fn list(&self, path: &str) -> Result<Vec<String>> {
         match self.host.list(path) {
-            Err(e) if is_missing(&e) => self.queues(path).ok_or_else(|| not_told(format!("list {path}"))),
+            Err(e) if is_missing(&e) => {
+                let nodes =
+                    || Some(self.nodes().into_keys().collect::<Vec<_>>()).filter(|n| path == NODE && !n.is_empty());
+                self.queues(path).or_else(nodes).ok_or_else(|| not_told(format!("list {path}")))
+            }
             Ok(names) if path == "/proc" && natural::numbers(&names, "").len() >= PROCESSES => Err(Error::other(
                 format!("list {path}"),
                 format!("{WHY}: it contains only the first {PROCESSES} processes"),
@@ -302,5 +333,27 @@ impl Host for Report {
 
     fn is_recorded(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_of;
+
+    /// Names that sos 3.9 and 4.8 write.
+    #[test]
+    fn names_of_files() {
+        for (command, file) in [
+            ("ethtool -i eth0", "ethtool_-i_eth0"),
+            ("ethtool --show-priv-flags ens1f0np0", "ethtool_--show-priv-flags_ens1f0np0"),
+            ("ip -s -d link", "ip_-s_-d_link"),
+            ("tc -s qdisc show", "tc_-s_qdisc_show"),
+            ("ethtool -c eth0.100", "ethtool_-c_eth0.100"),
+            ("ethtool -c a(b) ", "ethtool_-c_a_b"),
+            ("ethtool -l br-", "ethtool_-l_br"),
+            ("cat /sys/x", "cat_.sys.x"),
+        ] {
+            assert_eq!(file_of(command), file);
+        }
     }
 }

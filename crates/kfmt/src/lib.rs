@@ -21,6 +21,7 @@ pub mod ip_text;
 pub mod irq_names;
 pub mod irqbalance;
 pub mod link_stats;
+pub mod lscpu_text;
 pub mod net_shaper_nl;
 pub mod netdev_nl;
 pub mod nl;

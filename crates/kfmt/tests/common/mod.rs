@@ -6,8 +6,8 @@
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
     cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, ini, interrupts, ip_text, irqbalance,
-    link_stats, net_shaper_nl, netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl, rule, snmp,
-    sockets, softnet, stat_names, sysfs, task, uevent,
+    link_stats, lscpu_text, net_shaper_nl, netdev_nl, nl, notification, packet as frames, procstat, qdisc, route, rtnl,
+    rule, snmp, sockets, softnet, stat_names, sysfs, task, uevent,
 };
 use ringwise_model::{CpuId, IfIndex};
 
@@ -106,6 +106,7 @@ pub(crate) fn text(data: &[u8]) {
         sockets::in_unit(&s, "x.service"),
         sockets::inode(&s),
     );
+    assert!(lscpu_text::nodes(&s).len() <= s.lines().count());
     let _ = rule::parse_match(&s);
     match rule::parse_rule(&s) {
         Ok((rule, _)) => assert_eq!(rule::normalise(&rule), Ok(rule)),

@@ -51,7 +51,7 @@ impl<R: Read> Read for Meter<R> {
     }
 }
 
-const COMMANDS: [&str; 4] = ["/networking/", "/kernel/sysctl_", "/kernel/uname_", "/pci/lspci_"];
+const COMMANDS: [&str; 5] = ["/networking/", "/kernel/sysctl_", "/kernel/uname_", "/pci/lspci", "/processor/lscpu"];
 
 /// Files that SUSE's supportconfig always writes (`CSFILE` and `BASIC_ENVF` of supportconfig.rc).
 pub(super) const SUPPORTCONFIG: [&str; 2] = ["supportconfig.txt", "basic-environment.txt"];
