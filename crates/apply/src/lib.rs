@@ -35,6 +35,7 @@ mod families;
 mod features;
 mod finish;
 mod forward;
+mod free_vectors;
 mod group_settings;
 pub mod guard;
 mod guard_ahead;

@@ -7,7 +7,7 @@ use ringwise_sys::{Error, Result};
 
 use crate::error::NotWritten;
 use crate::host_access::HostAccess;
-use crate::{Failure, channels, coalesce, features, irq, irqbalance, napi, pause, rings, rss, rules};
+use crate::{Failure, channels, coalesce, features, free_vectors, irq, irqbalance, napi, pause, rings, rss, rules};
 
 /// Meaning of a failed read that a write needs.
 const UNREAD: &str = "writing this setting requires reading the device, which failed";
@@ -55,7 +55,13 @@ pub(crate) fn put(cx: &HostAccess, now: &mut Snapshot, setting: &Setting) -> Wri
                 wait *= 2;
             }
             (Reaction::Refused, meaning) => return WriteOutcome::Refused(failure(setting, &e, meaning)),
-            (_, meaning) => return WriteOutcome::Failed(failure(setting, &e, meaning)),
+            (_, meaning) => {
+                let mut failure = failure(setting, &e, meaning);
+                if let Some(numbers) = free_vectors::numbers(cx, setting, e.errno) {
+                    failure.meaning = format!("{meaning}; {numbers}");
+                }
+                return WriteOutcome::Failed(failure);
+            }
         }
     }
     if let Err(e) = read_back(cx, now, setting, &address) {

@@ -247,3 +247,22 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     assert!(differing(&before, &look(&sim)).is_empty());
     sim.heal();
 }
+
+/// The error names the CPU without a free vector, as the kernel's table shows it, or reports that there is no table.
+#[test]
+fn an_error_about_exhausted_vectors_has_the_numbers() {
+    let (sim, dir) = (igb(), Dir::new());
+    let now = look(&sim);
+    let to = if compare(&irq("eth1", 0, "3"), &now).holds() { "2" } else { "3" };
+    let failed = |sim: &Arc<Sim>| apply(sim, &dir, &[irq("eth1", 0, to)]).unwrap().failed.unwrap();
+    let fault = Fault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once };
+    sim.fault(fault);
+    let meaning = failed(&sim).meaning;
+    let none = "this kernel does not show how many are left (/sys/kernel/debug/irq/domains/VECTOR does not exist)";
+    assert!(meaning.starts_with("no interrupt vector is left on that CPU") && meaning.ends_with(none), "{meaning}");
+    sim.heal();
+    sim.fill_cpus(cpus(to));
+    let meaning = failed(&sim).meaning;
+    let numbers = format!("; CPU {to} has none left, the other online CPUs have 180 left each");
+    assert!(meaning.ends_with(&numbers), "{meaning}");
+}

@@ -4,6 +4,7 @@ mod drops;
 mod forward;
 mod host;
 mod irq;
+mod irq_elsewhere;
 mod left_out;
 mod moderation;
 mod pcie;

@@ -47,6 +47,7 @@ fn host_files(host: &dyn Host, files: Vec<String>) -> Extra {
             }
         }
     }
+    out.free_vectors = Some(crate::free_vectors::free_vectors(r.host));
     out.packet_sockets = Some(r.parse("/proc/net/packet", audit::packet_sockets));
     files.into_iter().for_each(|path| keep(&mut r, &mut out, path));
     out

@@ -14,6 +14,7 @@ mod error;
 pub mod ethtool_ioctl;
 pub mod ethtool_nl;
 pub mod ethtool_text;
+pub mod free_vectors;
 pub mod inet_diag;
 pub mod ini;
 pub mod interrupts;

@@ -9,6 +9,10 @@ pub const RFS_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
 /// Bus addresses of the devices that ringwise's policy script for irqbalance handles, one per line.
 pub const IRQBALANCE_DEVICES: &str = "/run/ringwise/irqbalance-devices";
 
+/// Interrupt vectors of each CPU: x86, and kernels with CONFIG_GENERIC_IRQ_DEBUGFS (kernel/irq/irqdomain.c,
+/// `debugfs_add_domain_dir`).
+pub const FREE_VECTORS: &str = "/sys/kernel/debug/irq/domains/VECTOR";
+
 /// Files of NAPI values below the interface's directory, in the order in which they are written.
 pub const NAPI: [&str; 3] = ["napi_defer_hard_irqs", "gro_flush_timeout", "threaded"];
 

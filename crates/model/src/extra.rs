@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Fact, IfIndex};
+use crate::{CpuId, Fact, IfIndex};
 
 /// What `check` needs and a snapshot does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Extra {
     pub qdiscs: Option<Fact<BTreeMap<IfIndex, Qdiscs>>>,
     /// Packet sockets (`/proc/net/packet`).
     pub packet_sockets: Option<Fact<Vec<PacketSocket>>>,
+    /// Interrupt vectors that each online CPU has left. `None`: not read. Absent: the kernel does not show them.
+    pub free_vectors: Option<Fact<BTreeMap<CpuId, u32>>>,
     /// By name of the interface.
     pub devs: BTreeMap<String, DevExtra>,
 }

@@ -39,6 +39,9 @@ pub enum IrqFound {
     Elsewhere {
         /// Each of these interrupts.
         interrupts: Vec<Misdelivered>,
+        /// Why it is unknown how many vectors the CPUs have left. `None`: it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        free_vectors_unknown: Option<String>,
     },
     /// The driver proposes CPUs (`affinity_hint`), and no interrupt is pinned.
     HintsUnused {
@@ -115,12 +118,22 @@ pub struct Misdelivered {
     pub asked: CpuSet,
     /// CPUs that handle it (`effective_affinity`).
     pub goes_to: CpuSet,
+    /// Vectors that the configured CPUs have left together. `None`: unknown, or another number counts for this interrupt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_vectors: Option<u32>,
 }
 
 impl fmt::Display for Misdelivered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("?");
-        write!(f, "{name} configured for {}, goes to {}", cpus(&self.asked), cpus(&self.goes_to))
+        let asked = cpus(&self.asked);
+        write!(f, "{name} configured for {asked}, goes to {}", cpus(&self.goes_to))?;
+        let has = if self.asked.len() == 1 { "has" } else { "have" };
+        match self.free_vectors {
+            None => Ok(()),
+            Some(0) => write!(f, "; {asked} {has} no free vector"),
+            Some(n) => write!(f, "; {asked} {has} {}", plural(n as usize, "free vector")),
+        }
     }
 }
 
@@ -136,7 +149,7 @@ impl fmt::Display for IrqFound {
             Self::OfflineCpu { of, queues: q, cpus: offline } => {
                 write!(f, "{of} of {} names offline {}", queues(q), cpus(offline))
             }
-            Self::Elsewhere { interrupts } => {
+            Self::Elsewhere { interrupts, .. } => {
                 write!(f, "{} not on the configured CPU: ", plural(interrupts.len(), "interrupt"))?;
                 interrupts.first().map_or(Ok(()), |first| first.fmt(f))
             }
@@ -177,7 +190,10 @@ impl fmt::Display for IrqFound {
 impl IrqFound {
     pub(super) fn evidence(&self) -> Vec<String> {
         match self {
-            Self::Elsewhere { interrupts } => interrupts.iter().map(Misdelivered::to_string).collect(),
+            Self::Elsewhere { interrupts, free_vectors_unknown: why } => {
+                let unknown = why.iter().map(|why| format!("free vectors of the CPUs: unknown ({why})"));
+                interrupts.iter().map(Misdelivered::to_string).chain(unknown).collect()
+            }
             Self::Drift { settings } => settings.clone(),
             Self::NoInterruptKnown { unknown, .. } => {
                 vec![format!("{} of unknown purpose", plural(*unknown as usize, "vector"))]

@@ -6,7 +6,7 @@ use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
 use crate::finding_sink::SteeringKind;
 use crate::fix::PlanArguments;
-use crate::found::{IrqFound, Misdelivered};
+use crate::found::IrqFound;
 use crate::needs::RequiredFact;
 use crate::planned;
 use crate::rule::Rule;
@@ -207,35 +207,22 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A10",
         title: "interrupt is not on the configured CPU",
-        reads: "smp_affinity_list, effective_affinity_list",
+        reads: "smp_affinity_list, effective_affinity_list, /sys/kernel/debug/irq/domains/VECTOR (column avl)",
         guard: "the configured CPUs of the interrupt and the CPU that handles it are known",
         condition: "the CPU that handles the interrupt is not one of the configured CPUs",
         confirm: "compare smp_affinity_list and effective_affinity_list of the interrupt in /proc/irq/N",
         why: "The move is pending (on x86 it happens with the next interrupt), or the CPU had no free vector when the kernel tried to move the interrupt.",
         source: IRQ,
         by_hand: &[
-            "send traffic through the queue and check again; dmesg reports when vectors run out (ENOSPC)",
-            "if vectors run out, let devices request fewer: ethtool -L DEV combined N; on ice since Linux 6.15 also devlink dev param set pci/ADDRESS name msix_vec_per_pf_max value N cmode driverinit, then devlink dev reload pci/ADDRESS, which interrupts traffic (drivers/net/ethernet/intel/ice/devlink/devlink.c: ice_devlink_msix_max_pf_validate, ice_set_min_max_msix)",
+            "if the CPU has free vectors: send traffic through the queue and check again; if their number is unknown, dmesg reports when vectors run out (ENOSPC, vector space exhaustion)",
+            "if vectors run out, choose another CPU, or let devices request fewer: ethtool -L DEV combined N; on ice since Linux 6.15 also devlink dev param set pci/ADDRESS name msix_vec_per_pf_max value N cmode driverinit, then devlink dev reload pci/ADDRESS, which interrupts traffic (drivers/net/ethernet/intel/ice/devlink/devlink.c: ice_devlink_msix_max_pf_validate, ice_set_min_max_msix)",
             "io_eq_size and event_eq_size of mlx5 do not help: they are lengths of event queues, 64 to 4096 entries, not numbers of vectors (drivers/net/ethernet/mellanox/mlx5/core/devlink.c: mlx5_devlink_eq_depth_validate)",
         ],
+        more: "On x86, a kernel with CONFIG_GENERIC_IRQ_DEBUGFS shows root how many vectors each CPU has left (kernel/irq/matrix.c: irq_matrix_debug_show). Without this file, and on other architectures, the two causes cannot be distinguished. Vectors of managed interrupts are reserved and not in this number.",
         confidence: Confidence::Likely,
         severity: Severity::Info,
-        judge: |cx, say| {
-            cx.each(say, |n, say| {
-                let mut off = Vec::new();
-                for v in n.queue_vectors() {
-                    let (Some(asked), Some(eff)) = (v.asked.known(), v.effective.known()) else { continue };
-                    if !eff.is_empty() && !eff.intersects(asked) {
-                        let (asked, goes_to) = (asked.clone(), eff.clone());
-                        off.push(Misdelivered { name: v.names.first().cloned(), asked, goes_to });
-                    }
-                }
-                if !off.is_empty() {
-                    say.found(IrqFound::Elsewhere { interrupts: off });
-                }
-                Some(())
-            })
-        },
+        other_severity: "warning if the configured CPUs have no free vector",
+        judge: super::irq_elsewhere::judge,
         ..Rule::BASE
     },
     Rule {

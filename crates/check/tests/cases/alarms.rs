@@ -386,6 +386,44 @@ fn a_program_beside_interrupts_is_a_warning_for_latency_alone() {
     assert_eq!(severity(Goal::Latency), Some(Severity::Warning));
 }
 
+/// With the kernel's table, the finding tells an exhausted CPU from a move that is pending.
+#[test]
+fn an_interrupt_elsewhere_names_the_free_vectors_of_its_cpus() {
+    let found = |free: Option<Fact<&[(u32, u32)]>>, managed: bool| {
+        let mut w = World::tuned();
+        for (vector, asked) in [(2, "4"), (3, "6-7")] {
+            let v = &mut w.nic().vectors[vector];
+            (v.asked, v.effective) = (Fact::Known(set(asked)), Fact::Known(set("5")));
+            if managed {
+                v.movable = Movable::No(Immovable::Managed);
+            }
+        }
+        w.x.free_vectors = free.map(|f| f.map(|all| all.iter().map(|(c, n)| (CpuId(*c), *n)).collect()));
+        let f = w.judge().findings.into_iter().find(|f| f.rule == "A10").expect("two interrupts are elsewhere");
+        (f.severity, f.text.to_string(), f.evidence)
+    };
+    let (severity, text, evidence) = found(Some(Fact::Known(&[(4, 9), (6, 0), (7, 0)])), false);
+    assert_eq!(severity, Severity::Warning);
+    let full = "eth1-TxRx-3 configured for CPUs 6-7, goes to CPU 5; CPUs 6-7 have no free vector";
+    assert_eq!(text, format!("2 interrupts not on the configured CPU: {full}"));
+    let pending = "eth1-TxRx-2 configured for CPU 4, goes to CPU 5; CPU 4 has 9 free vectors";
+    assert_eq!(evidence, [full, pending]);
+    let (severity, text, _) = found(Some(Fact::Known(&[(4, 9), (6, 0), (7, 1)])), false);
+    assert!(severity == Severity::Info && text.ends_with("CPU 4 has 9 free vectors"), "{text}");
+    // Managed interrupts have vectors of their own.
+    let (severity, _, evidence) = found(Some(Fact::Known(&[(4, 0)])), true);
+    assert!(severity == Severity::Info && evidence.iter().all(|e| !e.contains("free")), "{evidence:?}");
+    for (fact, why) in [
+        (Some(Fact::Absent), "this kernel has no /sys/kernel/debug/irq/domains/VECTOR"),
+        (Some(Fact::unknown("VECTOR", "needs root")), "VECTOR: needs root"),
+        (None, "/sys/kernel/debug/irq/domains/VECTOR: not read"),
+    ] {
+        let (severity, _, evidence) = found(fact, false);
+        assert_eq!(severity, Severity::Info);
+        assert_eq!(evidence.last().unwrap(), &format!("free vectors of the CPUs: unknown ({why})"));
+    }
+}
+
 /// Whoever moves between nodes, or whose interface is idle or of an unknown node, is no program on a remote node.
 #[test]
 fn a_program_on_a_remote_node_needs_evidence() {

@@ -124,8 +124,21 @@ fn small(s: &State) -> Tree {
         t.file(format!("/proc/{}/cmdline", 700 + i), format!("/usr/sbin/{name}\0"));
     }
     t.file("/proc/1/comm", "init");
+    if !s.full_cpus.is_empty() {
+        t.file("/sys/kernel/debug/irq/domains/VECTOR", free_vectors(s));
+    }
     super::others::files(s, &mut t);
     t
+}
+
+/// kernel/irq/matrix.c, `irq_matrix_debug_show`. Where a CPU is not full, it has an arbitrary number of free vectors.
+fn free_vectors(s: &State) -> String {
+    let row = |c: CpuId| {
+        let (free, used) = if s.full_cpus.contains(c) { (0, 202) } else { (180, 22) };
+        format!(" {c:>4}  {free:>4}  {:>4}  {:>4} {used:>4}  32-49", 0, 0)
+    };
+    let rows: Vec<String> = s.topology.online.iter().map(row).collect();
+    format!("name:   VECTOR\n size:   0\n | CPU | avl | man | mac | act | vectors\n{}", rows.join("\n"))
 }
 
 /// Directory of the function on its bus, and of the device the interface hangs on.
