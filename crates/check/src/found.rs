@@ -22,7 +22,7 @@ pub use forward::ForwardFound;
 pub use host::HostFound;
 pub use irq::{IrqFound, Misdelivered};
 pub use moderation::ModerationFound;
-pub use programs::{ProgramFound, RemoteThread, ThreadAt};
+pub use programs::{ProgramFound, RemoteMemory, RemoteThread, ThreadAt};
 pub use rss::RssFound;
 pub use soft::SoftFound;
 pub use steer::SteerFound;

@@ -75,7 +75,7 @@ families! {
     RULES_UNREAD = "ringwise_check_rules_unread" Gauge "" []
         "Rules that could not be evaluated completely, because a value could not be read; ringwise check names it.";
     RULES_SKIPPED = "ringwise_check_rules_skipped" Gauge "" []
-        "Number of rules that were not evaluated: A05, H14 and H21, which need the threads of programs, and those about rates if this is the first page.";
+        "Number of rules that were not evaluated: A05, H14, H21 and H27, which need the threads of programs, and those about rates if this is the first page.";
     SERVICE = "ringwise_service_running" Gauge "" []
         "1: the service (ringwise daemon) runs. 0: it does not, and the other metrics about it are absent. Absent if this is unknown.";
     SERVICE_START = "ringwise_service_start_time_seconds" Gauge "seconds" []

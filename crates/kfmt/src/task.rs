@@ -1,6 +1,8 @@
 //! Processes and threads in procfs.
 
-use ringwise_model::{CpuId, CpuSet};
+use std::collections::BTreeSet;
+
+use ringwise_model::{CpuId, CpuSet, NodeId};
 
 use crate::{ParseError, cpulist};
 
@@ -9,6 +11,20 @@ pub fn cpus_allowed(status: &str) -> Result<CpuSet, ParseError> {
     let line = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"));
     let list = line.ok_or_else(|| ParseError::new("status of a task", "no such line", "Cpus_allowed_list"))?;
     cpulist::parse(list.trim())
+}
+
+/// Memory nodes that a task may use, from `/proc/PID/status`: those of its cpuset, which may include nodes that the host
+/// does not have. A policy of the task itself (set_mempolicy(2)) is not in it. `None`: a kernel without cpusets
+/// (kernel/cgroup/cpuset.c, `cpuset_task_status_allowed`).
+pub fn memory_nodes_allowed(status: &str) -> Result<Option<BTreeSet<NodeId>>, ParseError> {
+    /// Above every `MAX_NUMNODES` (include/linux/numa.h, `NODES_SHIFT` is at most 10).
+    const NODES: u32 = 1024;
+    let Some(list) = status.lines().find_map(|l| l.strip_prefix("Mems_allowed_list:")) else { return Ok(None) };
+    let nodes = cpulist::parse(list.trim())?;
+    if nodes.last().is_some_and(|n| n.0 >= NODES) {
+        return Err(ParseError::new("status of a task", list, "node numbers below 1024"));
+    }
+    Ok(Some(nodes.iter().map(|n| NodeId(n.0)).collect()))
 }
 
 /// Whether a task of this name (`/proc/PID/comm`, at most 15 bytes) polls for a device: `napi/eth0-8193`.
@@ -79,6 +95,12 @@ mod tests {
         let text = "Name:\tnapi/eth0-8193\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,7\nMems_allowed:\t1\n";
         assert_eq!(cpus_allowed(text).unwrap().to_string(), "0-2,7");
         assert!(cpus_allowed("Name:\tx\n").is_err() && cpus_allowed("Cpus_allowed_list:\tx\n").is_err());
+        let nodes =
+            |text: &str| memory_nodes_allowed(text).map(|n| n.map(|n| n.into_iter().map(|n| n.0).collect::<Vec<_>>()));
+        let text = "Cpus_allowed_list:\t0-7\nMems_allowed:\t00000000,0000000b\nMems_allowed_list:\t0-1,3\n";
+        assert_eq!(nodes(text).unwrap(), Some(vec![0, 1, 3]));
+        assert_eq!(nodes("Name:\tx\nCpus_allowed_list:\t0-7\n").unwrap(), None, "a kernel without cpusets");
+        assert!(nodes("Mems_allowed_list:\t0-1024\n").is_err() && nodes("Mems_allowed_list:\tx\n").is_err());
         assert!(is_napi_thread("napi/eth0-8193\n") && !is_napi_thread("ksoftirqd/0"));
     }
 }

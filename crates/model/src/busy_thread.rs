@@ -1,6 +1,8 @@
 //! Threads of programs that use much of a CPU.
 
-use crate::CpuId;
+use std::collections::BTreeSet;
+
+use crate::{CpuId, CpuSet, Fact, NodeId};
 
 /// A thread of a program that used much of a CPU in an interval. Threads of the kernel are not programs.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,4 +19,16 @@ pub struct BusyThread {
     pub percent: f64,
     /// Its policy is `SCHED_FIFO`, `SCHED_RR` or `SCHED_DEADLINE`.
     pub real_time: bool,
+    /// Where it may be. Absent: it has ended, or the kernel has no cpusets. Read only on hosts with several nodes.
+    pub permitted: Fact<PermittedPlaces>,
+}
+
+/// CPUs and memory nodes that a thread may use (`/proc/PID/task/TID/status`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermittedPlaces {
+    /// Its affinity within its cpuset.
+    pub cpus: CpuSet,
+    /// Memory nodes of its cpuset (`cpuset.mems`). May contain nodes that the host does not have. A memory policy of the
+    /// program itself is not in it.
+    pub memory_nodes: BTreeSet<NodeId>,
 }

@@ -44,7 +44,7 @@ pub mod words;
 
 pub use bond::{Bond, BondMember};
 pub use boot::Boot;
-pub use busy_thread::BusyThread;
+pub use busy_thread::{BusyThread, PermittedPlaces};
 pub use coded::Coded;
 pub use competing_programs::{CompetingProgram, Irqbalance};
 pub use configured::ConfiguredBy;

@@ -36,7 +36,7 @@ pub use interrupts::Interrupts;
 pub use layout::{Layout, NapiThread, Wiring};
 pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
-pub use programs::{BUSY_PERCENT, ProcessTimes, ThreadTimes};
+pub use programs::{BUSY_PERCENT, ProcessTimes, ThreadTimes, read_permitted};
 pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};

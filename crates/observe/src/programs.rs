@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ringwise_kfmt::ParseError;
 use ringwise_kfmt::task::{self, TaskStat};
 use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::order::Order;
-use ringwise_model::{BusyThread, Unread};
+use ringwise_model::{BusyThread, Fact, PermittedPlaces, Unread};
 use ringwise_sys::Host;
 
 /// The part of a CPU, in per cent, from which a process or thread is busy.
@@ -50,7 +51,7 @@ impl ProcessTimes {
         let at = host.since_boot();
         let mut by_pid = BTreeMap::new();
         for pid in pids {
-            by_pid.extend(read(host, &format!("/proc/{pid}/stat"))?.map(|stat| (pid, stat)));
+            by_pid.extend(read(host, &format!("/proc/{pid}/stat"), task::stat)?.map(|stat| (pid, stat)));
         }
         Ok(Self { at, by_pid })
     }
@@ -91,11 +92,36 @@ impl ThreadTimes {
             let Some(now) = thread(host, pid, tid)? else { continue };
             let Some(percent) = percent(before, &now, time).filter(|p| *p >= BUSY_PERCENT) else { continue };
             let cpus = [before.cpu, now.cpu];
-            out.push(BusyThread { name: now.name, pid, tid, cpus, percent, real_time: now.real_time });
+            let permitted = Fact::not_asked(status_of(pid, tid));
+            out.push(BusyThread { name: now.name, pid, tid, cpus, percent, real_time: now.real_time, permitted });
         }
         out.order_by(|a: &BusyThread, b| b.percent.total_cmp(&a.percent).then(a.tid.cmp(&b.tid)));
         Ok(out)
     }
+}
+
+/// Reads which CPUs and memory nodes these threads may use: one small file for each busy thread, of which every CPU has only
+/// a few. Where their memory really is, only `/proc/PID/numa_maps` shows, which is not read: the kernel walks all page tables of
+/// the process for it, while it holds the lock of its address space (fs/proc/task_mmu.c, `show_numa_map`).
+pub fn read_permitted(host: &dyn Host, threads: &mut [BusyThread]) {
+    for t in threads {
+        let status = status_of(t.pid, t.tid);
+        t.permitted = match read(host, &status, permitted) {
+            Ok(Some(Some(places))) => Fact::Known(places),
+            Ok(_) => Fact::Absent,
+            Err(u) => Fact::Unknown(u),
+        };
+    }
+}
+
+fn status_of(pid: u32, tid: u32) -> String {
+    format!("/proc/{pid}/task/{tid}/status")
+}
+
+/// `None`: a kernel without cpusets.
+fn permitted(status: &str) -> std::result::Result<Option<PermittedPlaces>, ParseError> {
+    let cpus = task::cpus_allowed(status)?;
+    Ok(task::memory_nodes_allowed(status)?.map(|memory_nodes| PermittedPlaces { cpus, memory_nodes }))
 }
 
 fn long_enough(before: Duration, now: Duration) -> Result<Duration> {
@@ -127,13 +153,17 @@ fn threads(host: &dyn Host, pid: u32) -> Result<Vec<u32>> {
 }
 
 fn thread(host: &dyn Host, pid: u32, tid: u32) -> Result<Option<TaskStat>> {
-    read(host, &format!("/proc/{pid}/task/{tid}/stat"))
+    read(host, &format!("/proc/{pid}/task/{tid}/stat"), task::stat)
 }
 
 /// `None`: it has ended.
-fn read(host: &dyn Host, path: &str) -> Result<Option<TaskStat>> {
+fn read<T>(
+    host: &dyn Host,
+    path: &str,
+    parse: impl FnOnce(&str) -> std::result::Result<T, ParseError>,
+) -> Result<Option<T>> {
     match host.read_text(path) {
-        Ok(text) => task::stat(&text).map(Some).map_err(|e| Unread::new(path, None, e.to_string())),
+        Ok(text) => parse(&text).map(Some).map_err(|e| Unread::new(path, None, e.to_string())),
         Err(e) if has_ended(e.errno) => Ok(None),
         Err(e) => Err(Unread::new(path, e.errno, e.reason())),
     }
@@ -147,8 +177,8 @@ fn has_ended(errno: Option<i32>) -> bool {
 mod tests {
     use std::sync::Mutex;
 
-    use ringwise_model::CpuId;
     use ringwise_model::errno::{EACCES, EPERM};
+    use ringwise_model::{CpuId, NodeId};
     use ringwise_sys::{Clock, Error, Request};
 
     use super::*;
@@ -232,6 +262,29 @@ mod tests {
         let named: Vec<_> = busy.iter().map(|t| (t.name.as_str(), t.tid, t.percent, t.cpus, t.real_time)).collect();
         let cpus = |a, b| [CpuId(a), CpuId(b)];
         assert_eq!(named, [("nginx", 21, 80.0, cpus(3, 3), false), ("worker", 20, 60.0, cpus(3, 4), true)]);
+    }
+
+    #[test]
+    fn permitted_places_of_busy_threads() {
+        let host = Fake { now: Mutex::default(), files: Mutex::default() };
+        let mut files = host.files.lock().unwrap();
+        let cpus = "Name:\tx\nCpus_allowed_list:\t0-3\n";
+        files.insert("/proc/10/task/20/status".into(), format!("{cpus}Mems_allowed_list:\t1\n"));
+        files.insert("/proc/10/task/21/status".into(), cpus.into());
+        files.insert("/proc/10/task/22/status".into(), String::new());
+        files.insert("/proc/10/task/23/status".into(), "Mems_allowed_list:\t1\n".into());
+        drop(files);
+        let thread = |tid| {
+            let (cpus, permitted) = ([CpuId(0); 2], Fact::not_asked("status"));
+            BusyThread { name: "x".into(), pid: 10, tid, cpus, percent: 50.0, real_time: false, permitted }
+        };
+        let mut threads = [20, 21, 22, 23, 24].map(thread);
+        read_permitted(&host, &mut threads);
+        let [known, no_cpusets, hidden, odd, ended] = threads.map(|t| t.permitted);
+        let places = PermittedPlaces { cpus: "0-3".parse().unwrap(), memory_nodes: [NodeId(1)].into() };
+        assert_eq!((known, no_cpusets, ended), (Fact::Known(places), Fact::Absent, Fact::Absent));
+        assert!(matches!(hidden, Fact::Unknown(u) if u.errno == Some(EACCES)));
+        assert!(matches!(odd, Fact::Unknown(_)), "without its CPUs, the file is not understood");
     }
 
     #[test]

@@ -32,6 +32,64 @@ pub enum ProgramFound {
         /// CPUs of the node of the first thread's interface, if possible on cores that handle no queue interrupt.
         local: CpuSet,
     },
+    /// The cpusets of busy threads exclude the memory of the nodes where they run, or where their packets are.
+    MemoryOnRemoteNode {
+        /// The threads, the busiest one first.
+        threads: Vec<RemoteMemory>,
+    },
+}
+
+/// A busy thread whose cpuset excludes the memory of the nodes of its CPUs, or of the interfaces that its process uses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RemoteMemory {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+    /// The CPU that it ran on.
+    pub cpu: CpuId,
+    /// Its part of the time on a CPU, in per cent.
+    pub percent: f64,
+    /// Nodes of the host whose memory its cpuset permits.
+    pub memory_nodes: BTreeSet<NodeId>,
+    /// Nodes with memory that its cpuset excludes.
+    pub excluded: BTreeSet<NodeId>,
+    /// The excluded nodes are those of all CPUs that it may use; otherwise those of the interfaces.
+    pub by_cpus: bool,
+    /// The interfaces that the connections of its process use.
+    pub devs: BTreeSet<String>,
+}
+
+impl RemoteMemory {
+    /// `node 0 of its CPUs`, `nodes 0, 1 of eth1`
+    fn excluded(&self) -> String {
+        let whose = if self.by_cpus { "its CPUs".to_string() } else { joined(&self.devs) };
+        format!("{} of {whose}", nodes(&self.excluded))
+    }
+}
+
+/// `node 0`, `nodes 0, 1`
+fn nodes(all: &BTreeSet<NodeId>) -> String {
+    format!("{} {}", if all.len() == 1 { "node" } else { "nodes" }, joined(all))
+}
+
+fn joined<T: fmt::Display>(all: &BTreeSet<T>) -> String {
+    all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for RemoteMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, tid, cpu, percent, memory_nodes, devs, .. } = self;
+        let name = visible(&self.name);
+        write!(f, "{name} (process {pid}, thread {tid}) used {percent:.0} % of CPU {cpu}; ")?;
+        match memory_nodes.is_empty() {
+            true => write!(f, "its cpuset permits no memory of an online node")?,
+            false => write!(f, "its cpuset permits memory of {} only", nodes(memory_nodes))?,
+        }
+        write!(f, ", not of {}; its process has connections over {}", self.excluded(), joined(devs))
+    }
 }
 
 /// A busy thread on another node than the interface that the connections of its process use.
@@ -103,6 +161,9 @@ impl ProgramFound {
                 threads.iter().map(|t| (t.name.as_str(), t.cpu, t.percent)).collect()
             }
             Self::OnRemoteNode { threads, .. } => threads.iter().map(|t| (t.name.as_str(), t.cpu, t.percent)).collect(),
+            Self::MemoryOnRemoteNode { threads } => {
+                threads.iter().map(|t| (t.name.as_str(), t.cpu, t.percent)).collect()
+            }
         }
     }
 
@@ -112,6 +173,7 @@ impl ProgramFound {
                 threads.iter().map(ThreadAt::to_string).collect()
             }
             Self::OnRemoteNode { threads, .. } => threads.iter().map(RemoteThread::to_string).collect(),
+            Self::MemoryOnRemoteNode { threads } => threads.iter().map(RemoteMemory::to_string).collect(),
         }
     }
 }
@@ -148,6 +210,11 @@ impl fmt::Display for ProgramFound {
                 let devs: Vec<&str> = devs.into_iter().collect();
                 let (devs, is) = (devs.join(", "), if devs.len() == 1 { "is" } else { "are" });
                 write!(f, "{who}, up to {busy:.0} % busy; the connections use {devs}, which {is} on another node")
+            }
+            Self::MemoryOnRemoteNode { threads } => {
+                let excluded: BTreeSet<String> = threads.iter().map(RemoteMemory::excluded).collect();
+                let cpuset = if one { "its cpuset excludes" } else { "their cpusets exclude" };
+                write!(f, "{who}, up to {busy:.0} % busy; {cpuset} memory of {}", joined(&excluded))
             }
         }
     }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, NodeId, shell};
+use ringwise_model::{BusyThread, Cause, CpuId, CpuSet, Fact, Goal, Node, NodeId, PermittedPlaces, shell};
 
 use crate::finding_sink::FindingSink;
-use crate::found::{ProgramFound, RemoteThread, ThreadAt};
+use crate::found::{ProgramFound, RemoteMemory, RemoteThread, ThreadAt};
 use crate::rule::Rule;
 use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
@@ -138,6 +138,45 @@ pub(super) static RULES: &[Rule] = &[
         },
         ..Rule::BASE
     },
+    Rule {
+        id: "H27",
+        title: "memory of a program on a remote node",
+        reads: "/proc/PID/stat, /proc/PID/task/TID/stat, /proc/PID/task/TID/status (Cpus_allowed_list, Mems_allowed_list) and /proc/PID/fd of busy processes, /proc/net/tcp, tcp6, udp and udp6, addresses and nodes of interfaces, meminfo of nodes",
+        guard: "the host has several nodes, the kernel has cpusets, and an interface with a known node receives or sends at least 100 packets per second",
+        condition: "a thread of a program used at least 20 % of a CPU, its process has connections over such interfaces, and its cpuset permits no memory of the nodes whose CPUs it may use, or none of the interfaces' nodes; nodes without memory do not count",
+        confirm: "grep allowed_list /proc/PID/task/TID/status; numastat -p PID shows where the memory is; /sys/class/net/DEV/device/numa_node",
+        severity: Severity::Info,
+        other_severity: "warning with goal latency",
+        confidence: Confidence::Likely,
+        why: "The program and the kernel copy every packet into or out of memory on another node, over the link between the nodes, even if the program runs on the right CPUs.",
+        source: NUMA,
+        rates: true,
+        more: "Mems_allowed_list is the limit of the cpuset (kernel/cgroup/cpuset.c: cpuset_task_status_allowed). A memory policy that the program has for itself (NUMAPolicy=, numactl, set_mempolicy) can only choose among these nodes, and is not in it. Only /proc/PID/numa_maps shows policies and the nodes of pages, and check does not read it: the kernel walks all page tables of the process for it while it holds the lock of its address space (fs/proc/task_mmu.c: show_numa_map), which delays a large program. Without a policy, memory comes from the node of the CPU that uses it first, if the cpuset permits this node.",
+        by_hand: &[
+            "AllowedMemoryNodes= in the unit of the program, or cpuset.mems of its control group, with the node of its CPUs; then NUMAPolicy= and NUMAMask= as in the drop-in that ringwise plan prints",
+            "Since Linux 5.15, a change of cpuset.mems also moves the memory of running programs (kernel documentation, admin-guide/cgroup-v2); with cgroup v1 or an earlier kernel, restart the program",
+        ],
+        judge: |cx, say| {
+            let (t, threads) = samples(cx, say)?;
+            let nodes = say.get(&cx.s.topology.nodes)?;
+            if nodes.len() < 2 {
+                return None;
+            }
+            let connections = say.get(&t.connections)?;
+            let mut found = Vec::new();
+            for th in threads {
+                let Some(devs) = used(cx, t, connections, th).filter(|d| !d.is_empty()) else { continue };
+                let Some(permitted) = say.get(&th.permitted) else { continue };
+                found.extend(remote_memory(cx, say, nodes, (th, permitted), devs));
+            }
+            if !found.is_empty() {
+                let severity = if cx.goal() == Goal::Latency { Severity::Warning } else { Severity::Info };
+                say.found(ProgramFound::MemoryOnRemoteNode { threads: found }).severity(severity);
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
 ];
 
 /// The thread, if all interfaces with traffic that the connections of its process use are on other nodes.
@@ -149,28 +188,69 @@ fn remote(
 ) -> Option<RemoteThread> {
     let [first, last] = th.cpus.map(|c| cx.s.topology.node_of(c));
     let node = last.filter(|_| first == last)?;
-    let mut remote = None;
+    let used = used(cx, t, connections, th)?;
+    if used.iter().any(|(_, dev_node)| *dev_node == node) {
+        return None;
+    }
+    let (dev, dev_node) = used.into_iter().next()?;
+    let (name, cpu, percent) = (th.name.clone(), th.cpus[1], th.percent);
+    Some(RemoteThread { name, pid: th.pid, tid: th.tid, cpu, node, percent, dev, dev_node })
+}
+
+/// Interfaces with traffic that the connections of the thread's process use, with their nodes. `None`: some of its traffic may
+/// use another one, because an interface is not known, or its traffic or node is unknown.
+fn used(
+    cx: &RuleContext,
+    t: &Traffic,
+    connections: &BTreeMap<u32, BTreeSet<IpAddr>>,
+    th: &BusyThread,
+) -> Option<Vec<(String, NodeId)>> {
+    let mut used = Vec::new();
     for address in connections.get(&th.pid)? {
         let nics = cx.s.interfaces_with(*address);
-        // Over an interface that is not known, or whose traffic or node is unknown, the program may be local.
         if nics.is_empty() {
             return None;
         }
         for n in nics {
             let packets = t.links.get(n.name()).and_then(|l| Some(l.rx_packets? + l.tx_packets?))?;
-            if t.per_second(packets) < PER_SECOND {
-                continue;
+            if t.per_second(packets) >= PER_SECOND {
+                used.push((n.name().to_string(), *n.node.known()?));
             }
-            let dev_node = *n.node.known()?;
-            if dev_node == node {
-                return None;
-            }
-            remote.get_or_insert((n.name().to_string(), dev_node));
         }
     }
-    let (dev, dev_node) = remote?;
+    Some(used)
+}
+
+/// The thread, if its cpuset permits no memory of any node whose CPUs it may use, or of any interface's node.
+fn remote_memory(
+    cx: &RuleContext,
+    say: &mut FindingSink,
+    nodes: &BTreeMap<NodeId, Node>,
+    (th, permitted): (&BusyThread, &PermittedPlaces),
+    devs: Vec<(String, NodeId)>,
+) -> Option<RemoteMemory> {
+    let memory_nodes: BTreeSet<NodeId> =
+        permitted.memory_nodes.iter().copied().filter(|n| nodes.contains_key(n)).collect();
+    // Those of the list that the cpuset excludes, if it excludes all that have memory.
+    let mut excluded = |all: BTreeSet<NodeId>| -> Option<BTreeSet<NodeId>> {
+        if !all.is_disjoint(&memory_nodes) {
+            return None;
+        }
+        let mut out = BTreeSet::new();
+        for node in all {
+            if say.get(&nodes.get(&node)?.memory)?.total_bytes > 0 {
+                out.insert(node);
+            }
+        }
+        (!out.is_empty()).then_some(out)
+    };
+    let of_cpus = excluded(permitted.cpus.iter().filter_map(|c| cx.s.topology.node_of(c)).collect());
+    let of_devs = if of_cpus.is_none() { excluded(devs.iter().map(|(_, n)| *n).collect()) } else { None };
+    let by_cpus = of_cpus.is_some();
+    let excluded = of_cpus.or(of_devs)?;
+    let devs = devs.into_iter().map(|(dev, _)| dev).collect();
     let (name, cpu, percent) = (th.name.clone(), th.cpus[1], th.percent);
-    Some(RemoteThread { name, pid: th.pid, tid: th.tid, cpu, node, percent, dev, dev_node })
+    Some(RemoteMemory { name, pid: th.pid, tid: th.tid, cpu, percent, memory_nodes, excluded, by_cpus, devs })
 }
 
 fn samples<'a>(cx: &RuleContext<'a>, say: &mut FindingSink) -> Option<(&'a Traffic, &'a [BusyThread])> {

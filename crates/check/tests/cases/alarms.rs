@@ -492,6 +492,54 @@ fn a_program_on_a_remote_node_is_found_through_a_bond() {
     assert!(!cpus.is_empty() && cpus.is_subset(&node), "{:?}", found.by_hand);
 }
 
+/// What the cpuset permits is compared with the nodes of the permitted CPUs first, then with those of the interfaces.
+#[test]
+fn a_cpuset_may_exclude_the_memory_of_the_right_nodes() {
+    let found = |edit: fn(&mut World)| {
+        let mut w = World::tuned();
+        edit(&mut w);
+        let r = w.judge();
+        assert!(r.unreadable.iter().all(|u| u.rule != "H27"), "{:?}", r.unreadable);
+        r.findings.into_iter().find(|f| f.rule == "H27").map(|f| (f.severity, f.text.to_string(), f.evidence))
+    };
+    let (severity, text, evidence) = found(|w| w.memory(4, "eth1", "4-5", &[1])).unwrap();
+    assert_eq!(severity, Severity::Info);
+    assert_eq!(text, "nginx on CPU 4, up to 71 % busy; its cpuset excludes memory of node 0 of its CPUs");
+    let who = "nginx (process 812, thread 815) used 71 % of CPU 4; its cpuset permits memory of";
+    let over = "its process has connections over eth1";
+    assert_eq!(evidence, [format!("{who} node 1 only, not of node 0 of its CPUs; {over}")]);
+    // CPUs of both nodes, and memory on the other node than the interface.
+    let (severity, text, _) = found(|w| {
+        w.memory(4, "eth1", "0-15", &[1, 7]);
+        w.intent.goal = Goal::Latency;
+    })
+    .unwrap();
+    assert_eq!(severity, Severity::Warning);
+    assert_eq!(text, "nginx on CPU 4, up to 71 % busy; its cpuset excludes memory of node 0 of eth1");
+    let none: &[(&str, fn(&mut World))] = &[
+        ("no connection over an interface", |w| {
+            w.memory(4, "eth1", "4-5", &[1]);
+            w.t.as_mut().unwrap().connections = Fact::Known([(812, Default::default())].into());
+        }),
+        ("the node has no memory", |w| {
+            w.memory(4, "eth1", "4-5", &[1]);
+            let Fact::Known(nodes) = &mut w.s.topology.nodes else { unreachable!() };
+            nodes.get_mut(&NodeId(0)).unwrap().memory = Fact::Known(NodeMemory { total_bytes: 0 });
+        }),
+        ("the kernel has no cpusets", |w| {
+            w.memory(4, "eth1", "4-5", &[1]);
+            w.thread().permitted = Fact::Absent;
+        }),
+    ];
+    for (name, edit) in none {
+        assert_eq!(found(*edit), None, "{name}");
+    }
+    let mut w = World::tuned();
+    w.memory(4, "eth1", "4-5", &[1]);
+    w.thread().permitted = Fact::unknown("/proc/812/task/815/status", "hidden");
+    assert!(w.judge().unreadable.iter().any(|u| u.rule == "H27" && u.why == "hidden"));
+}
+
 /// A counter that is not in the samples is unknown, not 0: the precondition of its rule does not hold.
 #[test]
 fn rules_without_their_counters_do_not_count_as_checked() {

@@ -70,6 +70,7 @@ cases! {
     "A05" Edited |w| w.program(3, false), |w| w.program(4, false);
     "H14" Edited |w| w.talks(4, &["eth2"]), |w| w.talks(4, &["eth1", "eth2"]);
     "H21" Edited |w| w.program(2, true), |w| w.program(2, false);
+    "H27" Edited |w| w.memory(4, "eth1", "4", &[1]), |w| w.memory(4, "eth1", "4", &[0]);
     "A06" Edited |w| w.s.host.irqbalance = Fact::Known(irqbalance(&[])),
         |w| { let all: Vec<u32> = w.s.nics.iter().flat_map(|n| n.vectors.iter().map(|v| v.irq.0)).collect(); let mut b = irqbalance(&all); b.unit = Fact::Absent; w.s.host.irqbalance = Fact::Known(b) };
     "A07" HandWritten |w| { *w = World::untuned() }, |w| { *w = World::untuned(); w.s.host.rivals = Fact::Known(vec!["irqbalance".into()]) };
@@ -366,7 +367,7 @@ fn unreadable_facts_do_not_count_as_passed() {
     assert!(r.unreadable.iter().any(|u| u.rule == "Q20" && u.dev.as_deref() == Some("eth1") && u.why == "needs root"));
     w.t.as_mut().unwrap().threads = Fact::unknown("/proc/9/stat", "hidden");
     let hidden = w.judge().unreadable.into_iter().filter(|u| u.why == "hidden").map(|u| u.rule);
-    assert_eq!(hidden.collect::<Vec<_>>(), ["A05", "H14", "H21"]);
+    assert_eq!(hidden.collect::<Vec<_>>(), ["A05", "H14", "H21", "H27"]);
     assert!(!r.not_applied.contains(&"Q20".to_string()));
 }
 

@@ -302,7 +302,9 @@ impl World {
         self.irq(0, 0);
         self.irq(1, 2);
         let (name, cpus) = ("nginx".to_string(), [CpuId(cpu); 2]);
-        let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time };
+        let nodes = self.s.topology.nodes.known().into_iter().flat_map(|n| n.keys().copied()).collect();
+        let permitted = Fact::Known(PermittedPlaces { cpus: self.s.topology.online.clone(), memory_nodes: nodes });
+        let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time, permitted };
         self.t = Some(Traffic { threads: Fact::Known(vec![thread]), ..traffic(&self.s) });
     }
 
@@ -319,6 +321,15 @@ impl World {
         self.t.as_mut().unwrap().connections = Fact::Known([(812, addresses)].into());
     }
 
+    /// The program of [`Self::talks`] over this interface, which may use these CPUs and memory of these nodes. Every node has memory.
+    pub(crate) fn memory(&mut self, cpu: u32, dev: &str, cpus: &str, memory_nodes: &[u32]) {
+        self.talks(cpu, &[dev]);
+        let Fact::Known(nodes) = &mut self.s.topology.nodes else { panic!() };
+        nodes.values_mut().for_each(|n| n.memory = Fact::Known(NodeMemory { total_bytes: 64 << 30 }));
+        let memory_nodes = memory_nodes.iter().map(|n| NodeId(*n)).collect();
+        self.thread().permitted = Fact::Known(PermittedPlaces { cpus: set(cpus), memory_nodes });
+    }
+
     /// A program with one busy thread on each of these CPUs.
     pub(crate) fn threads(&mut self, cpus: &CpuSet) {
         let thread = |(i, c): (u32, CpuId)| BusyThread {
@@ -328,6 +339,7 @@ impl World {
             cpus: [c; 2],
             percent: 90.0,
             real_time: false,
+            permitted: Fact::Absent,
         };
         let threads = Fact::Known((0..).zip(cpus.iter()).map(thread).collect());
         self.t = Some(Traffic { threads, ..traffic(&self.s) });

@@ -422,7 +422,7 @@ pub(super) const TOPICS: &[Topic] = &[
          the node. One with few threads that are idle most of the time gets the CPUs of the interrupts, whose caches hold \
          its packets. CPUs that share a core with an interrupt are left out while the node has other cores; this is a rule of \
          thumb, not measured on your host. ringwise moves no program.",
-        &["See|docs/recipes/postgresql.md; rules A05 H21; ringwise help local, isolated, cpus"],
+        &["See|docs/recipes/postgresql.md; rules A05 H14 H21 H27; ringwise help local, isolated, cpus"],
     ),
     word(
         &["unknown", "not read", "could not read", "not readable", "absent"],

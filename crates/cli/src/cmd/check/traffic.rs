@@ -27,12 +27,16 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     let halfway = || threads = processes.and_then(|p| p.busy_threads(host));
     progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
-    let threads = threads.and_then(|t| t.busy(host)).map_or_else(Fact::Unknown, Fact::Known);
+    let mut threads = threads.and_then(|t| t.busy(host)).map_or_else(Fact::Unknown, Fact::Known);
+    // Rules compare nodes only.
+    let one_node = s.topology.nodes.known().is_some_and(|nodes| nodes.len() < 2);
+    if let (false, Fact::Known(threads)) = (one_node, &mut threads) {
+        ringwise_observe::read_permitted(host, threads);
+    }
     let pids: BTreeSet<u32> = threads.known().into_iter().flatten().map(|t| t.pid).collect();
-    // Only a program on another node than its interfaces is judged by them.
-    let connections = match s.topology.nodes.known() {
-        Some(nodes) if nodes.len() < 2 => Fact::Unknown(Unread::not_asked(SOCKETS)),
-        _ => connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known),
+    let connections = match one_node {
+        true => Fact::Unknown(Unread::not_asked(SOCKETS)),
+        false => connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known),
     };
     Rates::between(&layout, &first, &second).map(|r| Traffic { connections, ..of(&r, threads) })
 }
