@@ -57,7 +57,7 @@ impl InterruptTable {
     }
 
     /// Action names: from the table, or without a table from the interrupt's own file.
-    fn names(&self, host: &dyn Host, irq: u32) -> Option<Vec<String>> {
+    pub(crate) fn names(&self, host: &dyn Host, irq: u32) -> Option<Vec<String>> {
         if self.rows.get().is_none()
             && let Some(names) = actions(host, irq)
         {
@@ -217,7 +217,7 @@ pub(crate) fn vectors(
 }
 
 /// Vectors from the first directory that has a list. `None`: no list, which does not prove that there are no vectors.
-fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
+pub(crate) fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
     let mut why = None;
     for dir in dirs {
         let path = format!("{dir}/msi_irqs");
@@ -237,7 +237,7 @@ fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
 }
 
 /// The line interrupt (`device/irq`); 0 means that the device has none.
-fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
+pub(crate) fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
     let texts = dirs.iter().filter_map(|d| r.host.read_text(&format!("{d}/irq")).ok());
     texts.filter_map(|t| sysfs::parse_u32(&t).ok()).find(|n| *n != 0)
 }

@@ -16,6 +16,7 @@ use crate::quiet::PassiveHost;
 use crate::read::Reader;
 use crate::{
     Error, bond, competing_programs, control, cpus, host, informational, irq, links, pool, rps, userspace_drivers,
+    without_interface,
 };
 
 /// What to read.
@@ -149,11 +150,12 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
                 nic
             }
         })
-        .collect();
+        .collect::<Vec<Nic>>();
     let control = match options.skip_control {
         true => Fact::unknown("control path", "not read"),
         false => control_paths(host, &ports, deadline),
     };
+    let without_interface = without_interface::functions(host.as_ref(), &common.table, &ports, &nics);
     Ok(Snapshot {
         host: facts,
         topology,
@@ -161,6 +163,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         bystanders: chosen.bystanders,
         control,
         held: userspace_drivers::held(host.as_ref()),
+        without_interface,
         unread: r.unread,
     })
 }

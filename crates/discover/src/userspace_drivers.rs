@@ -4,9 +4,15 @@ use ringwise_model::UserspaceFunction;
 use ringwise_model::order::Order;
 use ringwise_sys::Host;
 
-const DRIVERS: &[&str] = &["vfio-pci", "igb_uio", "uio_pci_generic"];
+const DRIVERS: &[&str] =
+    &["vfio-pci", "mlx5_vfio_pci", "pds_vfio_pci", "virtio_vfio_pci", "igb_uio", "uio_pci_generic"];
 /// PCI class code of network controllers (linux/pci_ids.h).
-const NETWORK: &str = "0x02";
+pub(crate) const NETWORK: &str = "0x02";
+
+/// Whether a driver gives the function to a program or a guest, or only reserves it.
+pub(crate) fn is_user_space(driver: &str) -> bool {
+    DRIVERS.contains(&driver) || ["pci-stub", "pciback", "xen-pciback"].contains(&driver)
+}
 
 pub(crate) fn held(host: &dyn Host) -> Vec<UserspaceFunction> {
     let mut out = Vec::new();

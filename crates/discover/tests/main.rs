@@ -15,3 +15,4 @@ mod rss;
 mod rules;
 mod sockets;
 mod whole;
+mod without_interface;

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::function::{FunctionWithoutInterface, UserspaceFunction};
 use crate::{ControlPath, Fact, IfIndex, Nic, NicKind, Topology, Unread, natural};
 
 /// Name of the JSON document in `show -j` and in captures.
@@ -29,6 +30,9 @@ pub struct Snapshot {
     /// Network functions that a user-space driver holds: they have no interface.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<UserspaceFunction>,
+    /// Network functions with a driver of the kernel whose interface is in another network namespace, or that have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_interface: Vec<FunctionWithoutInterface>,
     /// What could not be read and belongs to no single device.
     pub unread: Vec<Unread>,
 }
@@ -91,15 +95,6 @@ pub struct Bystanders {
     pub count: BTreeMap<String, u32>,
     /// Per kind: interfaces on top of this one.
     pub above: BTreeMap<IfIndex, BTreeMap<String, u32>>,
-}
-
-/// A network function of the PCI bus without an interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UserspaceFunction {
-    /// `0000:05:00.0`
-    pub bus_address: String,
-    /// `vfio-pci`, `igb_uio`, …
-    pub driver: String,
 }
 
 fn not_asked() -> Fact<Vec<ControlPath>> {

@@ -27,6 +27,8 @@ pub(crate) struct Machine<'a> {
     pub by_node: BTreeMap<Option<NodeId>, Vec<usize>>,
     /// CPUs that are kept free of queues for other work.
     pub kept_free: CpuSet,
+    /// CPUs that serve interrupts of network functions without an interface here, once for each interrupt.
+    pub loaded_elsewhere: Vec<usize>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -53,6 +55,7 @@ impl<'a> Machine<'a> {
             l3s: Vec::new(),
             by_node: BTreeMap::new(),
             kept_free: CpuSet::new(),
+            loaded_elsewhere: Vec::new(),
         };
         let mut core_of: HashMap<CpuId, usize> = HashMap::new();
         let mut l3_of: HashMap<(Option<NodeId>, u8, u32), usize> = HashMap::new();

@@ -35,6 +35,16 @@ pub enum Obstacle {
         /// Name of the driver: `vfio-pci`.
         driver: String,
     },
+    /// The interface of this network function is in another network namespace.
+    OtherNamespace {
+        /// Name of the driver: `igb`.
+        driver: String,
+    },
+    /// The driver of this network function registered no interface.
+    NoInterface {
+        /// Name of the driver: `mlx5_core`.
+        driver: String,
+    },
     /// The link is down, and the user did not name the interface.
     LinkDown,
     /// The driver requests interrupts for the queues only when the link is up.

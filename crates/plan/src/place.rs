@@ -248,6 +248,7 @@ fn apart(m: &Machine, devs: &[Dev], places: &Placements, g: Alike) -> Vec<Alike>
 /// Sets `cpu` of every device.
 pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
     let mut loads = Loads::new(m);
+    m.loaded_elsewhere.iter().for_each(|cpu| loads.add(m, *cpu));
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
         (d.remote_left, d.threads_left) = (places[&d.zone()].remote_left, places[&d.zone()].threads_left);
@@ -306,6 +307,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
             let fixed: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
             StayCandidate { now, assigned, zone: zones[&g.zone], fixed, ordered }
         })
+        .chain(elsewhere(m))
         .collect();
     let cands: Vec<&[CoreCandidate]> = places.values().map(|p| p.cands.as_slice()).collect();
     for (g, cpus) in sets.iter().zip(keep_layout::stay(m, &cands, &stayers)) {
@@ -326,6 +328,18 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
         }
     }
     mark_crowded(devs, places);
+}
+
+/// Interrupts of network functions without an interface here: they count, but do not move.
+fn elsewhere<'m>(m: &'m Machine<'_>) -> Option<StayCandidate<'m>> {
+    let fixed = m.loaded_elsewhere.as_slice();
+    (!fixed.is_empty()).then_some(StayCandidate {
+        now: Vec::new(),
+        assigned: Vec::new(),
+        zone: 0,
+        fixed,
+        ordered: true,
+    })
 }
 
 fn mark_crowded(devs: &mut [Dev], places: &Placements) {

@@ -39,6 +39,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     let (nics, left_alone) = select::devices(s, &intent)?;
     let mut m = Machine::new(&s.topology);
     m.kept_free = intent.reserve.union(&intent.exclude_cpus);
+    m.loaded_elsewhere = s.without_interface.iter().flat_map(|f| f.loaded_cpus()).filter_map(|c| m.at(c)).collect();
     let mut out = PlanBuilder {
         left_alone,
         keep: KeptSettings::new(s, &hands.keep),

@@ -113,6 +113,15 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
             dev: h.bus_address.clone(),
             why: Obstacle::UserspaceDriver { driver: h.driver.clone() },
         }));
+        left.extend(s.without_interface.iter().map(|f| {
+            let driver = f.driver.clone();
+            let why = if f.in_other_namespace {
+                Obstacle::OtherNamespace { driver }
+            } else {
+                Obstacle::NoInterface { driver }
+            };
+            SkippedInterface { dev: f.bus_address.clone(), why }
+        }));
     }
     if chosen.is_empty() {
         return Err(Refusal::NothingTunable { left_alone: left });

@@ -23,3 +23,4 @@ mod shares;
 mod steering;
 mod unknown_queues;
 mod wishes;
+mod without_interface;

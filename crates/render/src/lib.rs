@@ -47,3 +47,4 @@ pub mod table;
 pub mod topics;
 mod verdict;
 pub mod verify_history;
+mod without_interface;

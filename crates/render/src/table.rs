@@ -8,7 +8,7 @@ use ringwise_model::{CpuSet, Dir, Fact, Nic, NicKind, Snapshot};
 use ringwise_text::{self as text, hang, is_listed, len, link, no_answer, pad, set, thousands, user, word};
 use ringwise_text::{Style, Tint};
 
-use super::misplaced;
+use super::{misplaced, without_interface};
 
 /// Queues at present and at most: `8/63`, or `4+4/8+8` for separate ones. If the driver does not report channels, the
 /// existing queues: `1/1`.
@@ -133,6 +133,7 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
         out.push_str(&style.paint(Tint::Dim, text.trim_end()));
         out.push('\n');
     }
+    out.push_str(&without_interface::lines(s, style));
     if !s.unread.is_empty() {
         let limit = if style.width.is_none() || style.verbose > 0 { usize::MAX } else { 3 };
         let text = ringwise_text::unread::text(&s.unread, limit);

@@ -325,6 +325,7 @@ impl HostSpec {
             bystanders: Bystanders { count: BTreeMap::new(), above: BTreeMap::new() },
             control: Fact::Known(self.control.clone()),
             held: self.held.clone(),
+            without_interface: Vec::new(),
             unread: Vec::new(),
         }
     }

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use cpu::Cpus;
 pub use desc::Host;
 
-/// Files and symbolic links by absolute path; a directory exists if it contains something.
+/// Files and symbolic links by absolute path; a directory exists if it contains something, or has an entry of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     entries: BTreeMap<String, Entry>,
@@ -30,6 +30,8 @@ pub enum Entry {
     File(String),
     /// The relative target, as written in the link.
     Link(String),
+    /// A directory that may be empty.
+    Dir,
 }
 
 impl Tree {
@@ -73,6 +75,10 @@ impl Tree {
         self.entries.insert(path, Entry::Link(target));
     }
 
+    fn dir(&mut self, path: impl Into<String>) {
+        self.entries.insert(path.into(), Entry::Dir);
+    }
+
     /// A tar with names in order and no times, so that the same description gives the same bytes.
     pub fn tar(&self) -> io::Result<Vec<u8>> {
         let mut tar = tar::Builder::new(Vec::new());
@@ -91,6 +97,12 @@ impl Tree {
                     header.set_size(0);
                     header.set_entry_type(tar::EntryType::Symlink);
                     tar.append_link(&mut header, name, target)?;
+                }
+                Entry::Dir => {
+                    header.set_mode(0o755);
+                    header.set_size(0);
+                    header.set_entry_type(tar::EntryType::Directory);
+                    tar.append_data(&mut header, name, &[][..])?;
                 }
             }
         }

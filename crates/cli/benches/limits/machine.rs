@@ -59,6 +59,7 @@ pub(crate) fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: 
         }
         match entry {
             Entry::File(bytes) => std::fs::write(&path, bytes)?,
+            Entry::Dir => std::fs::create_dir_all(&path)?,
             Entry::Link(target) => std::os::unix::fs::symlink(target, &path)?,
         }
     }

@@ -18,6 +18,8 @@ pub(crate) struct Tree {
     pub files: BTreeMap<String, Content>,
     pub links: BTreeMap<String, String>,
     pub kernel: HashMap<Request, Reply>,
+    /// Directories that contain nothing.
+    pub empty: BTreeSet<String>,
     /// Whether missing paths give the error of a capture, or ENOENT as on a live host.
     pub foreign: bool,
     /// Requests about this device never come back.
@@ -55,7 +57,8 @@ impl Tree {
 
     pub(crate) fn host(&self) -> MapHost {
         let mut dirs: HashMap<String, BTreeSet<String>> = HashMap::new();
-        for path in self.files.keys().chain(self.links.keys()) {
+        dirs.extend(self.empty.iter().map(|path| (path.clone(), BTreeSet::new())));
+        for path in self.files.keys().chain(self.links.keys()).chain(&self.empty) {
             let mut at = path.as_str();
             while let Some((parent, name)) = at.rsplit_once('/') {
                 let fresh = dirs.entry(parent.to_string()).or_default().insert(name.to_string());

@@ -21,6 +21,8 @@ fn text(o: &Obstacle) -> String {
         O::Software { kind } if kind == "other" => "a software interface has no queues of its own".into(),
         O::Software { kind } => format!("{} has no queues of its own", article(kind)),
         O::UserspaceDriver { driver } => format!("bound to user-space driver {driver}"),
+        O::OtherNamespace { driver } => format!("driver {driver}, in another network namespace"),
+        O::NoInterface { driver } => format!("driver {driver}, without an interface"),
         O::LiesOn { obstacle, below } => {
             format!("{obstacle}; plan the interface below it instead: {}", below.join(" "))
         }

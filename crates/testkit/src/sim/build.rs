@@ -88,6 +88,7 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         bystanders: Bystanders::default(),
         control: Fact::Known(Vec::new()),
         held: Vec::new(),
+        without_interface: Vec::new(),
         unread: Vec::new(),
     };
     Build { snapshot, next_irq: 30 }

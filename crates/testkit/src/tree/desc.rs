@@ -154,6 +154,9 @@ pub(crate) struct Nic {
     /// The device above it: bond, bridge, or the netvsc of a VF.
     #[serde(default)]
     pub master: Option<String>,
+    /// The interface was moved to another network namespace: the directory that contained it is empty.
+    #[serde(default)]
+    pub other_namespace: bool,
     /// RDMA device of the same function.
     #[serde(default)]
     pub rdma: Option<String>,

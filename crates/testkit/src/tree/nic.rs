@@ -189,6 +189,10 @@ fn name(group: &Vectors, i: u32) -> String {
 }
 
 fn interface(tree: &mut Tree, host: &Host, cpus: &Cpus, nic: &Nic, device: &str) -> Result<(), String> {
+    if nic.other_namespace {
+        tree.dir(format!("{device}/net"));
+        return Ok(());
+    }
     let dir = format!("{device}/net/{}", nic.name);
     let index = host.ifindex(&nic.name).unwrap_or(0);
     tree.link(format!("/sys/class/net/{}", nic.name), &dir);
