@@ -14,8 +14,4 @@
 router_with_cost
 # shellcheck disable=SC2034 # used by row
 LOAD="$FORWARD --size 20 --recipe turn --flows 6"
-# The layout of irqbalance is made under this load, so it knows which queues are busy. So does this plan.
-sampled_plan
-# shellcheck disable=SC2034 # used by row
-STATE="--state sampled=/tmp/sampled.plan"
 row heavy

@@ -94,11 +94,12 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
 }
 
 /// The rows of the matrix, with the text of their sections.
-const ROWS: [(&str, &str); 4] = [
+const ROWS: [(&str, &str); 5] = [
     ("uniform", include_str!("../../lab/bench/text/matrix-uniform.md")),
     ("udp", include_str!("../../lab/bench/text/matrix-udp.md")),
     ("one-queue", include_str!("../../lab/bench/text/matrix-one-queue.md")),
     ("heavy", include_str!("../../lab/bench/text/matrix-heavy.md")),
+    ("heavy-sampled", include_str!("../../lab/bench/text/matrix-heavy-sampled.md")),
 ];
 /// What ringwise is compared with in each row.
 const OTHERS: [(&str, &str); 5] = [
