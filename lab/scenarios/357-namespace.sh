@@ -1,5 +1,6 @@
 #!/bin/sh
-# An interface in another network namespace: its function is listed, and the plan avoids the CPUs of its interrupts.
+# An interface in another network namespace: its function is listed, and the plan avoids the CPUs of its interrupts. Virtual
+# functions are listed with their users.
 # hosts: router16
 # kernels: 6.12 newest 5.10
 # timeout: 240
@@ -58,3 +59,24 @@ ip netns del far
 links eth1
 status "show, with the interface back" 0 ringwise show
 check "no function is listed any more" sh -c '! grep -q "no interface here" /tmp/out'
+
+# Virtual functions: the driver leaves the interface two queues (igb_get_max_rss_queues).
+if echo 2 >"/sys/bus/pci/devices/$pci/sriov_numvfs" 2>/tmp/err; then
+	links eth1
+	status "show, with virtual functions" 0 ringwise show eth1
+	check "lists them" grep -q "^VFs  *2 virtual functions of at most " /tmp/out
+	vf=$(basename "$(readlink -f "/sys/bus/pci/devices/$pci/virtfn0")")
+	if [ -e "/sys/bus/pci/devices/$vf/driver" ]; then
+		echo "$vf" >"/sys/bus/pci/devices/$vf/driver/unbind"
+	fi
+	status "show, with one that has no driver" 0 ringwise show eth1
+	check "lists it" sh -c "tr -s ' \n' ' ' </tmp/out | grep -q 'no driver (VFs\\{0,1\\} 0'"
+	ringwise check eth1 --config none >/tmp/out 2>/tmp/err
+	check "check reports the few queues" grep -q "F21" /tmp/out
+	echo 0 >"/sys/bus/pci/devices/$pci/sriov_numvfs"
+	links eth1
+	status "show, without virtual functions" 0 ringwise show eth1
+	check "lists none" sh -c '! grep -q "^VFs" /tmp/out'
+else
+	echo "# no virtual functions: $(cat /tmp/err)"
+fi

@@ -49,6 +49,7 @@ mod timers;
 mod users;
 mod userspace_drivers;
 mod virt;
+mod virtual_functions;
 mod without_interface;
 mod xdp;
 mod xps;

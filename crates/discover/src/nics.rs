@@ -18,7 +18,7 @@ use crate::parts::{Parts, part};
 use crate::read::Reader;
 use crate::{
     channels, coalesce, device, features, informational, irq, napi, pause, queues, rings, rss, rules, shapers, users,
-    xdp,
+    virtual_functions, xdp,
 };
 
 /// What all devices share; read once.
@@ -104,6 +104,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         private_flags: part(parts.features, "privflags-get", || features::private_flags(&mut r, name)),
         firmware: part(parts.shown, "ETHTOOL_GDRVINFO", || informational::firmware(&mut r, name)),
         pcie: part(parts.shown, "PCIe link", || informational::pcie(&mut r, &device.dirs)),
+        virtual_functions: part(parts.shown, "virtual functions", || virtual_functions::read(&mut r, &dir)),
         queue_coalesce,
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),
@@ -220,6 +221,7 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         private_flags: because(late, "privflags-get"),
         firmware: because(late, "ETHTOOL_GDRVINFO"),
         pcie: because(late, "PCIe link"),
+        virtual_functions: because(late, "virtual functions"),
         queue_coalesce: because(late, "moderation of queues"),
         rules: because(late, "flow rules"),
         napi: because(late, "NAPI"),

@@ -45,14 +45,16 @@ fn function(
     if !is_network || here.contains(bus_address.as_str()) {
         return None;
     }
-    let (child, in_other_namespace) = interface_directory(host, &dir)?;
-    if child.as_deref().is_some_and(|c| here.contains(c)) {
+    let place = interface_place(host, &dir)?;
+    let in_other_namespace = match &place.interfaces {
+        Some(names) if !names.is_empty() => return None,
+        names => names.is_some(),
+    };
+    if place.child.as_deref().is_some_and(|c| here.contains(c)) {
         return None;
     }
-    let device = child.as_ref().map_or_else(|| dir.clone(), |c| format!("{dir}/{c}"));
-    let target = host.readlink(&format!("{device}/driver")).ok()?;
-    let driver = target.rsplit('/').next().filter(|d| !d.is_empty() && !is_user_space(d))?.to_string();
-    let vectors = vectors(host, table, &dir, &bus_address, &driver, child.as_deref());
+    let driver = place.driver(host, &dir).known().filter(|d| !is_user_space(d))?.clone();
+    let vectors = vectors(host, table, &dir, &bus_address, &driver, place.child.as_deref());
     let named = vectors.known().is_some_and(|all| all.iter().any(|v| !v.names.is_empty()));
     // A driver without an interface and without interrupts does nothing that matters here.
     (in_other_namespace || named).then_some(FunctionWithoutInterface {
@@ -63,11 +65,35 @@ fn function(
     })
 }
 
-/// The child device whose interface it is (`virtio1`), and whether the interface is in another namespace. `None`: it is here,
-/// or its place is unknown.
-fn interface_directory(host: &dyn Host, dir: &str) -> Option<(Option<String>, bool)> {
+/// Where the interfaces of a function are.
+pub(crate) struct InterfacePlace {
+    /// The device below the function that has the interface (`virtio1`), or would have it.
+    child: Option<String>,
+    /// Interfaces of the namespace that sysfs shows. Empty: they are in another one. `None`: the driver registered none.
+    pub interfaces: Option<Vec<String>>,
+}
+
+impl InterfacePlace {
+    /// The driver of the device that has the interface. Absent: none is bound to it.
+    pub(crate) fn driver(&self, host: &dyn Host, dir: &str) -> Fact<String> {
+        let link = match &self.child {
+            Some(child) => format!("{dir}/{child}/driver"),
+            None => format!("{dir}/driver"),
+        };
+        match host.readlink(&link) {
+            Ok(target) => match target.rsplit('/').next().filter(|d| !d.is_empty()) {
+                Some(driver) => Fact::Known(driver.to_string()),
+                None => Fact::unknown(link, "the link has no target"),
+            },
+            Err(e) => crate::read::failed(&link, &e),
+        }
+    }
+}
+
+/// `None`: it cannot be read.
+pub(crate) fn interface_place(host: &dyn Host, dir: &str) -> Option<InterfacePlace> {
     let absent = match host.list(&format!("{dir}/net")) {
-        Ok(names) => return names.is_empty().then_some((None, true)),
+        Ok(names) => return Some(InterfacePlace { child: None, interfaces: Some(names) }),
         Err(e) => e.is_absent(),
     };
     let entries = host.list(dir).ok()?;
@@ -81,11 +107,11 @@ fn interface_directory(host: &dyn Host, dir: &str) -> Option<(Option<String>, bo
     // Some drivers have a device of their own below the function: virtio, ssb, auxiliary and platform devices.
     for child in virtio.iter().chain(&others) {
         if let Ok(names) = host.list(&format!("{dir}/{child}/net")) {
-            return names.is_empty().then(|| (Some((*child).clone()), true));
+            return Some(InterfacePlace { child: Some((*child).clone()), interfaces: Some(names) });
         }
     }
     // A copy of /sys that lacks the directory does not show that there is none.
-    absent.then(|| (virtio.first().map(|v| (*v).clone()), false))
+    absent.then(|| InterfacePlace { child: virtio.first().map(|v| (*v).clone()), interfaces: None })
 }
 
 fn vectors(

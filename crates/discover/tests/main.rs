@@ -14,5 +14,6 @@ mod reread;
 mod rss;
 mod rules;
 mod sockets;
+mod virtual_functions;
 mod whole;
 mod without_interface;

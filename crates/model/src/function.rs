@@ -1,4 +1,4 @@
-//! Network functions of the PCI bus that have no interface in this network namespace.
+//! Network functions of the PCI bus: those that have no interface in this network namespace, and virtual functions.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,4 +61,50 @@ impl FunctionWithoutInterface {
     pub fn loaded_cpus(&self) -> impl Iterator<Item = CpuId> {
         self.traffic_vectors().filter_map(|v| v.cpus.known().filter(|c| c.len() == 1).and_then(CpuSet::first))
     }
+}
+
+/// The virtual functions of a physical function (SR-IOV). They share its link and the resources of the device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualFunctions {
+    /// How many the device can have: `sriov_totalvfs`.
+    pub max: Fact<u32>,
+    /// Those that exist, by number.
+    pub list: Vec<VirtualFunction>,
+}
+
+/// One virtual function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualFunction {
+    /// N of `virtfnN`; `ip link` calls it `vf N`.
+    pub number: u32,
+    /// `0000:05:10.0`
+    pub bus_address: String,
+    /// Who uses it. Absent: no driver is bound to it.
+    pub holder: Fact<FunctionHolder>,
+}
+
+/// Who uses a function.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FunctionHolder {
+    /// An interface of this network namespace, or several.
+    Interfaces {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// An interface of another network namespace.
+    OtherNamespace {
+        /// `iavf`
+        driver: String,
+    },
+    /// A virtual machine or a program.
+    UserSpace {
+        /// `vfio-pci`
+        driver: String,
+    },
+    /// A driver of the kernel that registered no interface.
+    Driver {
+        /// `mlx5_core`
+        driver: String,
+    },
 }

@@ -56,7 +56,9 @@ pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
 pub use fact::{Cause, Fact, Subject, Unread};
 pub use features::Feature;
 pub use flows_unknown::FlowsUnknown;
-pub use function::{FunctionVector, FunctionWithoutInterface, UserspaceFunction};
+pub use function::{
+    FunctionHolder, FunctionVector, FunctionWithoutInterface, UserspaceFunction, VirtualFunction, VirtualFunctions,
+};
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
 pub use intent::{DEFAULT_CONFIG, FarNode, Goal, Intent, Smt};
 pub use json_fault::JsonFault;

@@ -47,4 +47,5 @@ pub mod table;
 pub mod topics;
 mod verdict;
 pub mod verify_history;
+mod virtual_functions;
 mod without_interface;

@@ -7,7 +7,7 @@ use ringwise_model::{
 };
 
 use super::steering;
-use super::{facts, matrix, moderation, pending, rules};
+use super::{facts, matrix, moderation, pending, rules, virtual_functions};
 use ringwise_text::{self as text, unread};
 use ringwise_text::{Style, Tint};
 use ringwise_text::{
@@ -180,6 +180,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         out.extend(rules::line(n).map(|r| ("flow rules", r)));
         out.extend(facts::shapers(n).map(|l| ("limits", l)));
         out.extend(facts::slow_pcie(n).map(|p| ("PCIe", p)));
+        out.extend(virtual_functions::line(n).map(|l| ("VFs", l)));
         out.extend(facts::numa(s, n).map(|d| ("NUMA", d)));
     }
     out.push(("carries", carries(s, n)));

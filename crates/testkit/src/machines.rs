@@ -191,6 +191,7 @@ pub fn plain_nic(name: &str, index: u32) -> Nic {
         private_flags: ringwise_model::not_asked(),
         firmware: ringwise_model::not_asked(),
         pcie: ringwise_model::not_asked(),
+        virtual_functions: ringwise_model::not_asked(),
         queue_coalesce: ringwise_model::not_asked(),
         rules: Fact::Absent,
         napi: ringwise_model::not_asked(),

@@ -149,6 +149,17 @@ pub enum RssFound {
         /// Online CPUs.
         cpus: u32,
     },
+    /// Virtual functions leave their physical function fewer queues than the host has CPUs.
+    FewQueuesBesideFunctions {
+        /// Virtual functions that exist.
+        functions: u32,
+        /// Those without a driver.
+        unused: u32,
+        /// The largest number of queues.
+        most: u32,
+        /// Online CPUs.
+        cpus: u32,
+    },
 }
 
 impl fmt::Display for RssFound {
@@ -216,6 +227,14 @@ impl fmt::Display for RssFound {
             }
             Self::FunctionFewQueues { most, cpus } => {
                 write!(f, "the virtual function has at most {} for {cpus} CPUs", some(most, "queue"))
+            }
+            Self::FewQueuesBesideFunctions { functions, unused, most, cpus } => {
+                let unused = match unused {
+                    0 => String::new(),
+                    n => format!(" ({n} without a driver)"),
+                };
+                let exist = some(functions, "virtual function");
+                write!(f, "beside {exist}{unused}, it has at most {} for {cpus} CPUs", some(most, "queue"))
             }
         }
     }

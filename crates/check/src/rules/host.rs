@@ -89,7 +89,7 @@ pub(super) static RULES: &[Rule] = &[
         confidence: Confidence::Likely,
         severity: Severity::Info,
         judge: |cx, say| {
-            if cx.s.held.iter().any(|h| h.driver.starts_with("vfio")) || cx.kernel()? < (5, 15) {
+            if cx.s.held.iter().any(|h| h.driver.contains("vfio")) || cx.kernel()? < (5, 15) {
                 return None;
             }
             cx.each(say, |n, say| {

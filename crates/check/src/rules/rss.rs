@@ -468,6 +468,41 @@ pub(super) static RULES: &[Rule] = &[
         ..Rule::BASE
     },
     Rule {
+        id: "F21",
+        title: "few queues beside virtual functions",
+        reads: "device/sriov_numvfs, device/virtfn*, channels, cpu/online",
+        guard: "driver igb or ixgbe, which limit the queues of the physical function while virtual functions exist",
+        condition: "the interface has virtual functions, uses as many queues as it can have, and these are fewer than half of the CPUs",
+        confirm: "cat /sys/class/net/DEV/device/sriov_numvfs; ethtool -l DEV (pre-set maximums); ip link show DEV",
+        severity: Severity::Info,
+        why: "The device divides its queues among its functions. The physical function is left with one or two queues (igb), or with two or four (ixgbe), and shares the link with the virtual functions.",
+        source: "kernel source, drivers/net/ethernet/intel/igb/igb_main.c: igb_get_max_rss_queues; drivers/net/ethernet/intel/ixgbe/ixgbe_lib.c: ixgbe_set_sriov_queues",
+        by_hand: &[
+            "if nothing uses the virtual functions, remove all of them: echo 0 > /sys/class/net/DEV/device/sriov_numvfs (the link goes down for seconds)",
+            "otherwise move the traffic of this host to a port without virtual functions",
+        ],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                if !["igb", "ixgbe"].contains(&cx.driver(n)) {
+                    return None;
+                }
+                let c = say.get(&n.channels)?;
+                let most = c.combined.or(c.rx)?.max;
+                let cpus = cx.s.topology.online.len() as u32;
+                if most * 2 >= cpus || cx.rx_queues(n) != most {
+                    return Some(());
+                }
+                let list = &say.get(&n.virtual_functions)?.list;
+                if !list.is_empty() {
+                    let unused = list.iter().filter(|f| f.holder.is_absent()).count() as u32;
+                    say.found(RssFound::FewQueuesBesideFunctions { functions: list.len() as u32, unused, most, cpus });
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
         id: "Q33",
         title: "RSS table not weighted by core capacity",
         reads: "RSS table, topology",

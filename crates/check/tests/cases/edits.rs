@@ -210,3 +210,21 @@ pub(crate) fn netvsc(w: &mut World, below: &str) {
 pub(crate) fn eee(w: &mut World) {
     w.x.devs.get_mut("eth1").unwrap().eee = Some(Fact::Known(Eee { enabled: true, active: true }));
 }
+
+/// Two queues at most, as with virtual functions; so many of them exist, the last one without a driver.
+pub(crate) fn functions(w: &mut World, count: u32) {
+    w.nic().driver = Fact::Known("igb".into());
+    fewer(w, 2);
+    let Fact::Known(c) = &mut w.nic().channels else { panic!() };
+    c.combined = Some(Count { now: 2, max: 2 });
+    let one = |number| VirtualFunction {
+        number,
+        bus_address: format!("0000:05:10.{number}"),
+        holder: match number + 1 == count {
+            true => Fact::Absent,
+            false => Fact::Known(FunctionHolder::UserSpace { driver: "vfio-pci".into() }),
+        },
+    };
+    let list = (0..count).map(one).collect();
+    w.nic().virtual_functions = Fact::Known(VirtualFunctions { max: Fact::Known(7), list });
+}

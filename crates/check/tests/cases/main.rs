@@ -118,6 +118,7 @@ cases! {
         |w| { fewer(w, 6); goal(w, Goal::Forward) };
     "F13" HandWritten |w| { w.nic().kind = NicKind::Vf; fewer(w, 4); let Fact::Known(c) = &mut w.nic().channels else { panic!() }; c.combined = Some(Count { now: 4, max: 4 }) },
         |w| w.nic().kind = NicKind::Vf;
+    "F21" HandWritten |w| functions(w, 2), |w| functions(w, 0);
     "R1.10" HandWritten |w| { w.nic().driver = Fact::Known("ice".into()); grouped(w); w.intent.groups = vec![group()]; w.feature("rx-ntuple-filter", false) },
         |w| w.wish(Knob::Feature { name: "ntuple".into(), on: true });
 

@@ -265,10 +265,10 @@ pub(super) const TOPICS: &[Topic] = &[
          uses it, the host has no interface for it. One that the host keeps is planned like any other interface: its queues \
          get CPUs of the same node, beside those of the physical function.",
         &[
-            "Show|ringwise: column REMARK",
+            "Show|ringwise: column REMARK; of the physical function: ringwise show DEV, line VFs",
             "Skip it|Name the other interfaces: ringwise plan eth0 eth1, or interfaces = [\"eth0\", \"eth1\"] in [host] \
              of the file",
-            "See|rule F13; ringwise help match, remote; docs/recipes/virtual-machines.md",
+            "See|rules F13 and F21; ringwise help match, remote; docs/recipes/virtual-machines.md",
         ],
     ),
 ];

@@ -260,6 +260,7 @@ impl Build {
             private_flags: Fact::Absent,
             firmware: Fact::Absent,
             pcie: Fact::Absent,
+            virtual_functions: Fact::Absent,
             queue_coalesce: Fact::Absent,
             // lab: "rules: eth0 counts none", "rules: mq1 has 64 places", "rules: virtio has none"
             rules: match driver {
