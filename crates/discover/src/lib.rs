@@ -46,6 +46,7 @@ mod snapshot;
 pub mod sockets;
 pub mod sos;
 mod timers;
+mod traffic_class;
 mod users;
 mod userspace_drivers;
 mod virt;

@@ -16,6 +16,7 @@ use crate::links::{NET, Port, Sort};
 use crate::neighbours::Neighbours;
 use crate::parts::{Parts, part};
 use crate::read::Reader;
+use crate::traffic_class::{self, Roots};
 use crate::{
     channels, coalesce, device, features, informational, irq, napi, pause, queues, rings, rss, rules, shapers, users,
     virtual_functions, xdp,
@@ -25,6 +26,7 @@ use crate::{
 pub(crate) struct Common {
     pub table: irq::InterruptTable,
     pub addresses: Fact<HashMap<u32, Vec<String>>>,
+    pub roots: Roots,
     pub parts: Parts,
     pub neighbours: Neighbours,
 }
@@ -109,6 +111,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),
         shapers: part(parts.steering, "net-shaper-get", || shapers::shapers(&mut r, name)),
+        classes: traffic_class::classes(&common.roots, port),
         xdp_metadata: part(parts.xdp_metadata, "dev-get", || xdp::metadata(&mut r, name)),
         users,
         addresses: own_addresses(common, port),
@@ -226,6 +229,7 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         rules: because(late, "flow rules"),
         napi: because(late, "NAPI"),
         shapers: because(late, "net-shaper-get"),
+        classes: because(late, "traffic classes"),
         xdp_metadata: because(late, "dev-get"),
         users: because(late, "users"),
         addresses: because(late, "addresses"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
 use ringwise_model::{ControlPath, CpuSet, Fact, Host as HostFacts, Nic, Snapshot, Topology, Unread};
-use ringwise_sys::{DeviceCall, Host, alone_with_deadline};
+use ringwise_sys::{DeviceCall, Host, Request, alone_with_deadline};
 
 use crate::links::{Port, Sort};
 use crate::neighbours::Neighbours;
@@ -14,6 +14,7 @@ use crate::nics::{self, Common};
 use crate::parts::Parts;
 use crate::quiet::PassiveHost;
 use crate::read::Reader;
+use crate::traffic_class::{self, Roots};
 use crate::{
     Error, bond, competing_programs, control, cpus, host, informational, irq, links, pool, rps, userspace_drivers,
     without_interface,
@@ -319,7 +320,7 @@ fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> 
             ports
         }
         None => {
-            r.unread.push(Unread::late(ringwise_sys::Request::Links.to_string(), deadline));
+            r.unread.push(Unread::late(Request::Links.to_string(), deadline));
             links::from_files(r)
         }
     }
@@ -337,12 +338,37 @@ fn common(host: &Arc<dyn Host>, r: &mut Reader, ports: &[Port], deadline: Durati
             addresses
         }
         None => {
-            let what = ringwise_sys::Request::Addrs.to_string();
+            let what = Request::Addrs.to_string();
             r.note(Fact::late(what, deadline))
         }
     };
     let own = ports.iter().filter(|p| p.sort == Sort::Own).map(|p| p.name.clone()).collect();
-    Common { table: irq::InterruptTable::read(r, parts.counts), addresses, parts, neighbours: Neighbours::new(own) }
+    Common {
+        table: irq::InterruptTable::read(r, parts.counts),
+        addresses,
+        roots: roots(host, r, ports, deadline),
+        parts,
+        neighbours: Neighbours::new(own),
+    }
+}
+
+/// Root queueing disciplines, if an interface has one with traffic classes.
+fn roots(host: &Arc<dyn Host>, r: &mut Reader, ports: &[Port], deadline: Duration) -> Roots {
+    if !traffic_class::needed(ports) {
+        return None;
+    }
+    let h = host.clone();
+    let found = alone_with_deadline(host, "qdiscs", deadline, move || {
+        let mut r = Reader::new(h.as_ref());
+        (r.ask(&Request::Qdiscs, traffic_class::roots), r.unread)
+    });
+    Some(match found {
+        Some((roots, unread)) => {
+            r.unread.extend(unread);
+            roots
+        }
+        None => r.note(Fact::late(Request::Qdiscs.to_string(), deadline)),
+    })
 }
 
 fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), Error> {

@@ -6,9 +6,11 @@ use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, Parts, device, snapshot};
 use ringwise_kfmt::net_shaper_nl::shaper_reply;
 use ringwise_kfmt::netdev_nl::xdp_metadata_reply;
+use ringwise_kfmt::qdisc::{Qdisc, ROOT, qdisc_reply};
+use ringwise_kfmt::rtnl::{self, LinkInfo};
 use ringwise_model::{
-    Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, Role, Shaper, ShaperPlace, Shapers,
-    User, XdpMetadata,
+    Confidence, Dir, Fact, IfIndex, Immovable, MapSource, Movable, Nic, NicKind, QueueRange, Role, Shaper, ShaperPlace,
+    Shapers, TrafficClasses, User, XdpMetadata,
 };
 use ringwise_sys::Request;
 
@@ -311,6 +313,40 @@ fn limits_inside_the_nic_are_read_and_each_refusal_keeps_its_meaning() {
     assert_eq!(unread, std::slice::from_ref(why));
     let (fact, _) = read(Ok(vec![vec![8, 0, 2, 0, 9, 0, 0, 0]]));
     assert!(fact.unread().unwrap().why.contains("metric 9"), "{fact:?}");
+}
+
+/// The queueing disciplines are read only if the link dump names one that has traffic classes.
+#[test]
+fn traffic_classes_are_read_where_the_discipline_has_them() {
+    let read = |discipline: Option<&str>, answer: Result<Vec<Vec<u8>>, i32>| {
+        let mut m = Machine::new(4, 1);
+        m.nic(&plan("eth1", "igb", 4, igb("eth1", 4)));
+        let mut tree = m.finish();
+        let named = |l: &Vec<u8>| {
+            let info = rtnl::link(l).unwrap();
+            rtnl::link_reply(&LinkInfo { qdisc: discipline.map(str::to_string), ..info }).unwrap()
+        };
+        let links = tree.kernel[&Request::Links].as_ref().unwrap().iter().map(named).collect();
+        tree.reply(Request::Links, links);
+        tree.kernel.insert(Request::Qdiscs, answer);
+        snapshot(&tree.shared(), &Options::all()).unwrap().nic("eth1").unwrap().classes.clone()
+    };
+    let queues = vec![QueueRange { first: 0, count: 1 }, QueueRange { first: 1, count: 3 }];
+    let classes = TrafficClasses { of_priority: [vec![1; 4], vec![0; 12]].concat(), queues };
+    let root = |kind: &str, classes| Qdisc { ifindex: 2, parent: ROOT, kind: kind.into(), classes, ..Qdisc::default() };
+    let leaf = Qdisc { ifindex: 2, parent: 1, kind: "fq_codel".into(), ..Qdisc::default() };
+    for kind in ["mqprio", "taprio"] {
+        let answer = [root(kind, Some(classes.clone())), leaf.clone()].map(|q| qdisc_reply(&q).unwrap());
+        assert_eq!(read(Some(kind), Ok(answer.to_vec())), Fact::Known(classes.clone()));
+    }
+    // Other disciplines are not asked about, and a recording of an earlier version does not name the discipline.
+    assert_eq!(read(Some("mq"), Err(1)), Fact::Absent);
+    assert_eq!(read(None, Err(1)), ringwise_model::not_asked());
+    assert_eq!(read(Some("mqprio"), Err(1)).unread().unwrap().errno, Some(1));
+    // Options that were redacted by an earlier version are unknown.
+    let bare = qdisc_reply(&root("mqprio", None)).unwrap();
+    assert!(read(Some("mqprio"), Ok(vec![bare])).unread().is_some());
+    assert!(read(Some("mqprio"), Ok(Vec::new())).unread().is_some());
 }
 
 /// Before 6.7 the kernel has the request and not the answer; before 6.3 it has neither, and no XDP program gets a hash.

@@ -70,6 +70,7 @@ pub fn links(text: &str) -> Result<Vec<LinkLine>, ParseError> {
             let flag = |name: &str| flags.split(',').any(|f| f == name);
             let up = flag("UP");
             let mut info = LinkInfo { ifindex, name: name.into(), link_type: u16::MAX, ..LinkInfo::default() };
+            info.qdisc = after(&words, "qdisc").map(str::to_string);
             for (on, bit) in [(up, IFF_UP), (flag("LOOPBACK"), IFF_LOOPBACK), (up && !flag("NO-CARRIER"), IFF_RUNNING)]
             {
                 info.flags |= if on { bit } else { 0 };
@@ -188,7 +189,10 @@ pub fn qdiscs(text: &str) -> Result<Vec<(String, Qdisc)>, ParseError> {
                 // ingress and clsact are attached elsewhere.
                 None => continue,
             };
-            out.push((dev.into(), Qdisc { ifindex: 0, handle: id, parent, kind: kind.to_string(), drops: None }));
+            out.push((
+                dev.into(),
+                Qdisc { ifindex: 0, handle: id, parent, kind: kind.to_string(), ..Qdisc::default() },
+            ));
         } else if let (Some("Sent"), Some((_, q))) = (words.first().copied(), out.last_mut()) {
             q.drops = after(&words, "(dropped").and_then(|w| w.trim_end_matches(',').parse().ok());
         }

@@ -21,6 +21,7 @@ mod ifla {
     pub(super) const IFNAME: u16 = 3;
     pub(super) const MTU: u16 = 4;
     pub(super) const LINK: u16 = 5;
+    pub(super) const QDISC: u16 = 6;
     pub(super) const MASTER: u16 = 10;
     pub(super) const OPERSTATE: u16 = 16;
     pub(super) const LINKINFO: u16 = 18;
@@ -84,6 +85,8 @@ pub struct LinkInfo {
     pub link: Option<u32>,
     /// `IFLA_LINK` is an index in another network namespace.
     pub link_in_other_netns: bool,
+    /// `IFLA_QDISC`: kind of the root queueing discipline: `mq`, `mqprio`, `noqueue`, …
+    pub qdisc: Option<String>,
     /// The bond, bridge or team of which this interface is a member.
     pub master: Option<u32>,
     /// Lower-case hexadecimal with colons.
@@ -167,6 +170,7 @@ fn link_attrs(head: &[u8], rest: &[u8]) -> Result<LinkInfo, ParseError> {
             ifla::IFNAME => l.name = a.str()?,
             ifla::MTU => l.mtu = Some(a.u32()?),
             ifla::LINK => l.link = Some(a.u32()?).filter(|&i| i != 0),
+            ifla::QDISC => l.qdisc = Some(a.str()?).filter(|t| !t.is_empty()),
             ifla::MASTER => l.master = Some(a.u32()?).filter(|&i| i != 0),
             ifla::OPERSTATE => l.operstate = OPERSTATES.get(usize::from(a.u8()?)).copied(),
             ifla::NUM_TX_QUEUES => l.num_tx_queues = Some(a.u32()?),
@@ -275,9 +279,12 @@ pub fn link_reply(l: &LinkInfo) -> Result<Vec<u8>, ParseError> {
         }
         b.nested(ifla::PROP_LIST, &nest)?;
     }
-    for (kind, text) in
-        [(ifla::IFALIAS, &l.alias), (ifla::PARENT_DEV_NAME, &l.parent_dev), (ifla::PARENT_DEV_BUS_NAME, &l.parent_bus)]
-    {
+    for (kind, text) in [
+        (ifla::QDISC, &l.qdisc),
+        (ifla::IFALIAS, &l.alias),
+        (ifla::PARENT_DEV_NAME, &l.parent_dev),
+        (ifla::PARENT_DEV_BUS_NAME, &l.parent_bus),
+    ] {
         if let Some(text) = text {
             b.string(kind, text)?;
         }

@@ -78,6 +78,9 @@ pub struct Nic {
     /// Rate limits inside the NIC. Absent: the driver supports none.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub shapers: Fact<crate::Shapers>,
+    /// Traffic classes of the transmit queues. Absent: the queueing discipline has none.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub classes: Fact<crate::TrafficClasses>,
     /// What the driver passes to XDP programs; only shown. Absent: the kernel cannot pass such values.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub xdp_metadata: Fact<XdpMetadata>,

@@ -73,7 +73,8 @@ fn host() -> Fake {
     ];
     let stats = LinkStats { ifindex: 2, name: "eth1".into(), counts: (0..25).collect(), carrier_changes: Some(3) };
     let qdisc = |parent, drops| {
-        let q = Qdisc { ifindex: 2, handle: 0, parent, kind: if parent == ROOT { "mq" } else { "fq" }.into(), drops };
+        let kind = if parent == ROOT { "mq" } else { "fq" }.into();
+        let q = Qdisc { ifindex: 2, parent, kind, drops, ..Qdisc::default() };
         qdisc_reply(&q).unwrap()
     };
     Fake {

@@ -237,6 +237,25 @@ fn limits_of_queues_are_kept() {
 }
 
 /// Random bytes, with texts that look like ringwise's own among them.
+/// Of the options of queueing disciplines, only the numbers of traffic classes and their queues are kept.
+#[test]
+fn traffic_classes_are_kept() {
+    let (qopt, rest) = ([3u8; 82], attr(3, &[9; 8]));
+    let message = |kind: &[u8], options: &[u8]| [vec![0; 20], attr(1, kind), attr(2, options)].concat();
+    let padded = [&qopt[..], &[0; 2]].concat();
+    let redacted = |message: Vec<u8>| {
+        let mut r = Recording::default();
+        r.kernel.insert(asked("qdiscs", "", 0), Reply { name: "qdisc-get".into(), answer: Ok(vec![message]) });
+        r.redact_with(&Knowledge::default());
+        r.kernel[&asked("qdiscs", "", 0)].answer.clone().unwrap().remove(0)
+    };
+    let of_mqprio = redacted(message(b"mqprio\0", &[&padded[..], &rest].concat()));
+    assert_eq!(of_mqprio, message(b"mqprio\0", &qopt));
+    let of_taprio = redacted(message(b"taprio\0", &[attr(1, &qopt), rest.clone()].concat()));
+    assert_eq!(of_taprio, message(b"taprio\0", &attr(1, &qopt)));
+    assert_eq!(redacted(message(b"fq\0", &padded)), [vec![0; 20], attr(1, b"fq\0")].concat());
+}
+
 fn noise(state: &mut u64, length: usize) -> Vec<u8> {
     const WORDS: [&[u8]; 20] = [
         b"password=",

@@ -196,6 +196,7 @@ pub fn plain_nic(name: &str, index: u32) -> Nic {
         rules: Fact::Absent,
         napi: ringwise_model::not_asked(),
         shapers: ringwise_model::not_asked(),
+        classes: ringwise_model::not_asked(),
         xdp_metadata: ringwise_model::not_asked(),
         users: Fact::Absent,
         addresses: Fact::Known(Vec::new()),

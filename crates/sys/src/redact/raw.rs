@@ -236,14 +236,32 @@ fn hops(mut bytes: &[u8], names: &mut Pseudonyms) -> Vec<u8> {
     out
 }
 
-/// One RTM_NEWQDISC: tcmsg, the kind and whether the device offloads it.
+/// Length of `struct tc_mqprio_qopt` (linux/pkt_sched.h), which contains numbers of classes and queues only.
+const MQPRIO_QOPT: usize = 82;
+
+/// One RTM_NEWQDISC: tcmsg, the kind, whether the device offloads it, and the traffic classes of mqprio and taprio.
 pub(super) fn qdisc(message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     const KIND: u16 = 1;
+    const OPTIONS: u16 = 2;
     const OFFLOADED: u16 = 12;
+    /// Of taprio: a `struct tc_mqprio_qopt`.
+    const TAPRIO_PRIOMAP: u16 = 1;
     let Some(head) = message.get(..20) else { return Vec::new() };
     let mut out = head.to_vec();
-    for (kind, value) in split(&message[20..]) {
+    let all = split(&message[20..]);
+    let name = all.iter().find(|(kind, _)| number(*kind) == KIND).map(|(_, value)| text_of(value)).unwrap_or_default();
+    for (kind, value) in all {
         match number(kind) {
+            OPTIONS if name == "mqprio" && value.len() >= MQPRIO_QOPT => put(&mut out, kind, &value[..MQPRIO_QOPT]),
+            OPTIONS if name == "taprio" => {
+                let mut inner = Vec::new();
+                for (k, v) in split(value) {
+                    if number(k) == TAPRIO_PRIOMAP && v.len() == MQPRIO_QOPT {
+                        put(&mut inner, k, v);
+                    }
+                }
+                put(&mut out, kind, &inner);
+            }
             KIND => put_text(&mut out, kind, value, names, strings),
             OFFLOADED if is_scalar(value) => put(&mut out, kind, value),
             // Options and counters, which a reader of a capture does not need.

@@ -270,6 +270,7 @@ impl Build {
             },
             napi: super::napi::unset(),
             shapers: Fact::Absent,
+            classes: Fact::Absent,
             // igb and vmxnet3 set no `xdp_metadata_ops`; virtio_net does with VIRTIO_NET_F_HASH_REPORT only
             // (drivers/net/virtio_net.c, `virtnet_probe`).
             xdp_metadata: Fact::Known(XdpMetadata { hash: false, timestamp: false, vlan_tag: false }),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl as ioctl;
 use ringwise_kfmt::netdev_nl::{self, Lease, QueueInfo};
+use ringwise_kfmt::qdisc::{MQPRIO, Qdisc, ROOT, qdisc_reply};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
 use ringwise_model::errno::{EINVAL, ENODEV, ENOENT, EOPNOTSUPP};
-use ringwise_model::{CpuId, Dir, IfIndex, Nic, NicKind, User};
+use ringwise_model::{CpuId, Dir, Fact, IfIndex, Nic, NicKind, User};
 use ringwise_sys::{IoctlCmd, Request, Result};
 
 use super::refusal::{bad, fact, no};
@@ -97,7 +98,17 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
         }
         // No packets are forwarded here, and none is counted.
         Request::Link { dev } => Ok(vec![link(s, found(dev)?)?]),
-        Request::Qdiscs => Ok(Vec::new()),
+        Request::Qdiscs => {
+            let with = s.nics.iter().filter_map(|n| Some((n.dev.ifindex?.0, n.classes.known()?.clone())));
+            let root = |(ifindex, classes)| Qdisc {
+                ifindex,
+                parent: ROOT,
+                kind: MQPRIO.into(),
+                classes: Some(classes),
+                ..Qdisc::default()
+            };
+            with.map(|q| qdisc_reply(&root(q)).map_err(bad)).collect()
+        }
         Request::EthtoolStats { dev, .. } | Request::StatNames { dev } | Request::StatValues { dev } => {
             found(dev)?;
             Err(no(EOPNOTSUPP))
@@ -222,6 +233,11 @@ fn link(s: &State, i: usize) -> Result<Vec<u8>> {
         },
         link: nic.lower.first().filter(|_| nic.lower.len() == 1).map(|l| l.0),
         link_in_other_netns: false,
+        qdisc: match &nic.classes {
+            Fact::Known(_) => Some(MQPRIO.into()),
+            Fact::Absent => Some("mq".into()),
+            Fact::Unknown(_) => None,
+        },
         master: nic.master.map(|m| m.0),
         mac: nic.dev.permanent_mac.clone(),
         perm_mac: nic.dev.permanent_mac.clone(),
