@@ -120,7 +120,7 @@ impl Service<'_> {
         let next = |q: &TxQueue| if vector(q)?.irq == moved { Some(CpuId(m.to)) } else { cpu(q) };
         let of = |cpu: &dyn Fn(&TxQueue) -> Option<CpuId>| -> Option<Vec<CpuSet>> {
             let cpus: Vec<CpuId> = nic.tx_queues.iter().map(cpu).collect::<Option<_>>()?;
-            Some(ringwise_intent::xps_masks(&host.topology, &cpus))
+            ringwise_intent::xps_masks(nic, &host.topology, &cpus)
         };
         let (now, next) = (of(&cpu)?, of(&next)?);
         let live: Vec<CpuSet> = nic.tx_queues.iter().map(|q| q.xps_cpus.known().cloned()).collect::<Option<_>>()?;

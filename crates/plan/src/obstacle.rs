@@ -308,6 +308,23 @@ pub enum Obstacle {
     },
     /// sysfs has no `xps_cpus` for the interface.
     NoXpsFile,
+    /// The traffic classes of the transmit queues could not be read.
+    ClassesUnread {
+        /// What could not be read, and why.
+        unread: Unread,
+    },
+    /// The traffic classes need more transmit queues than the plan leaves.
+    ClassesNeedQueues {
+        /// Transmit queues that the classes need.
+        need: u32,
+        /// Transmit queues after the plan.
+        queues: u32,
+    },
+    /// The CPUs that handle the interrupts of the queues of one traffic class are unknown.
+    ClassInterruptCpusUnknown {
+        /// Number of the class.
+        class: u32,
+    },
     /// The kernel does not have this sysctl.
     NoSysctl,
     /// The kernel does not have this file.

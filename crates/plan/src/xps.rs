@@ -2,11 +2,15 @@
 //!
 //! A mask only selects the queue that a CPU sends through; it puts no work on that CPU. So isolated and reserved CPUs are
 //! included: a CPU in no mask falls back to a hash over all queues (rule Q16).
+//!
+//! With traffic classes (mqprio, taprio) the kernel has a map of CPUs for each class: a packet leaves through a queue of the class of
+//! its priority (`__get_xps_queue_idx` in net/core/dev.c), and a mask applies to the class of its queue (`__netif_set_xps_queue`). So every
+//! CPU gets one queue in each class. A queue that belongs to no class accepts no mask (EINVAL).
 
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Match, Reason, Setting, xps as knob_xps};
-use ringwise_model::{CpuId, CpuSet, Fact, Intent, Knob, Nic, Topology};
+use ringwise_model::{Cause, CpuId, CpuSet, Fact, Intent, Knob, Nic, QueueRange, Topology};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
@@ -155,10 +159,44 @@ fn masks(m: &Machine, cpu: &[Option<usize>]) -> Vec<CpuSet> {
     masks
 }
 
+/// The ranges of transmit queues in which every CPU gets one queue: the traffic classes, or all queues.
+fn ranges(nic: &Nic, queues: u32) -> Result<Vec<QueueRange>, Obstacle> {
+    let all = vec![QueueRange { first: 0, count: queues }];
+    match &nic.classes {
+        Fact::Known(c) => {
+            // A mask of a queue in several classes applies to the first one (`netdev_txq_to_tc`).
+            let mut used: Vec<QueueRange> = Vec::new();
+            for r in c.queues.iter().copied().filter(|r| r.count > 0) {
+                if used.iter().all(|u| u.end() <= r.first || r.end() <= u.first) {
+                    used.push(r);
+                }
+            }
+            match used.iter().map(|r| r.end()).max() {
+                None => Ok(all),
+                Some(need) if need > queues => Err(Obstacle::ClassesNeedQueues { need, queues }),
+                Some(_) => Ok(used),
+            }
+        }
+        Fact::Absent => Ok(all),
+        // A recording of an earlier version.
+        Fact::Unknown(u) if u.cause == Cause::NotAsked => Ok(all),
+        Fact::Unknown(unread) => Err(Obstacle::ClassesUnread { unread: unread.clone() }),
+    }
+}
+
 /// The XPS masks that a plan lays out for transmit queues whose interrupts have these CPUs, for the service that moves interrupts.
-pub fn xps_masks(topology: &Topology, cpus: &[CpuId]) -> Vec<CpuSet> {
+/// `None`: the plan lays none out.
+pub fn xps_masks(nic: &Nic, topology: &Topology, cpus: &[CpuId]) -> Option<Vec<CpuSet>> {
     let m = Machine::new(topology);
-    masks(&m, &cpus.iter().map(|c| m.at(*c)).collect::<Vec<_>>())
+    let cpus: Vec<Option<usize>> = cpus.iter().map(|c| m.at(*c)).collect();
+    let mut out = vec![CpuSet::new(); cpus.len()];
+    for r in ranges(nic, cpus.len() as u32).ok()? {
+        let range = r.first as usize..r.end() as usize;
+        for (mask, of_queue) in out[range.clone()].iter_mut().zip(masks(&m, &cpus[range])) {
+            *mask = of_queue;
+        }
+    }
+    Some(out)
 }
 
 /// Whether the plan chooses the XPS masks of this interface: no group of queues and no configured value decides them.
@@ -183,7 +221,10 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
     if d.cpu.iter().take(tx).all(Option::is_none) {
         return cannot(out, Obstacle::InterruptCpusUnknown);
     }
-    let masks = masks(m, &d.cpu[..tx]);
+    let ranges = match ranges(d.nic, n) {
+        Ok(ranges) => ranges,
+        Err(why) => return cannot(out, why),
+    };
     let anew = d.channels.is_some();
     let found: usize =
         (0..n).filter(|q| d.tx_queue(*q).is_some_and(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()))).count();
@@ -196,27 +237,51 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
             .push(format!("{name}: xps_rxqs is set and takes precedence over the XPS CPUs; it stays unchanged"));
     }
     let requested_by = irq::requested_by(name, out);
-    for (q, cpus) in masks.into_iter().enumerate() {
-        let q = q as u32;
-        let dev = name.to_string();
-        let live = d.tx_queue(q).map_or(Fact::Absent, |t| {
-            t.xps_cpus.as_ref().map(|c: &CpuSet| Setting::XpsCpus { dev: dev.clone(), queue: q, cpus: c.clone() })
-        });
-        let matched = match &live {
-            Fact::Known(Setting::XpsCpus { cpus: got, .. }) => knob_xps::compare(&cpus, got),
-            _ => Match::Gone,
-        };
-        let at = d.cpu[q as usize].map(|c| m.cpus[c]);
-        let why = || {
-            let why = why(found, at, &cpus, n, m.cpus.len());
-            match (&why.reason, requested_by) {
-                (Reason::NearestQueue | Reason::QueueWithoutCpu { .. }, Some(rule)) => StepReason { rule, ..why },
-                _ => why,
-            }
-        };
-        let setting = Setting::XpsCpus { dev, queue: q, cpus: cpus.clone() };
-        out.want(Some(d.nic), learned, RequestedSetting { setting, live, matched, anew, needed: false }, why);
+    for r in ranges {
+        let cpu = &d.cpu[r.first as usize..r.end() as usize];
+        if cpu.iter().all(Option::is_none) {
+            let class = d.nic.classes.known().and_then(|c| c.of_queue(r.first)).unwrap_or(0) as u32;
+            cannot(out, Obstacle::ClassInterruptCpusUnknown { class });
+            continue;
+        }
+        for (q, cpus) in (r.first..).zip(masks(m, cpu)) {
+            want(m, d, learned, out, Planned { queue: q, cpus, found, range: r, requested_by, anew });
+        }
     }
+}
+
+/// The mask of one queue, and what its reason needs.
+struct Planned {
+    queue: u32,
+    cpus: CpuSet,
+    /// Number of transmit queues with a mask now.
+    found: usize,
+    /// The queues among which the CPUs are distributed.
+    range: QueueRange,
+    /// The rule that moves the interrupts.
+    requested_by: Option<&'static str>,
+    anew: bool,
+}
+
+fn want(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanBuilder, p: Planned) {
+    let dev = d.name().to_string();
+    let live = d.tx_queue(p.queue).map_or(Fact::Absent, |t| {
+        t.xps_cpus.as_ref().map(|c: &CpuSet| Setting::XpsCpus { dev: dev.clone(), queue: p.queue, cpus: c.clone() })
+    });
+    let matched = match &live {
+        Fact::Known(Setting::XpsCpus { cpus: got, .. }) => knob_xps::compare(&p.cpus, got),
+        _ => Match::Gone,
+    };
+    let at = d.cpu[p.queue as usize].map(|c| m.cpus[c]);
+    let why = || {
+        let why = why(p.found, at, &p.cpus, p.range.count, m.cpus.len());
+        match (&why.reason, p.requested_by) {
+            (Reason::NearestQueue | Reason::QueueWithoutCpu { .. }, Some(rule)) => StepReason { rule, ..why },
+            _ => why,
+        }
+    };
+    let setting = Setting::XpsCpus { dev, queue: p.queue, cpus: p.cpus.clone() };
+    out.want(Some(d.nic), learned, RequestedSetting { setting, live, matched, anew: p.anew, needed: false }, why);
 }
 
 fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, queues: u32, online: usize) -> StepReason {

@@ -21,6 +21,7 @@ mod rings;
 mod sampled;
 mod shares;
 mod steering;
+mod traffic_classes;
 mod unknown_queues;
 mod wishes;
 mod without_interface;

@@ -179,6 +179,14 @@ fn text(o: &Obstacle) -> String {
         O::NoRps => "this kernel is built without RPS".into(),
         O::OneTransmitQueue => "a device with one transmit queue has no XPS".into(),
         O::NoXpsFile => "this kernel has no file xps_cpus for it".into(),
+        O::ClassesUnread { unread } => format!("its traffic classes could not be read, and XPS works within a class: {unread}"),
+        O::ClassesNeedQueues { need, queues } => format!(
+            "its traffic classes need {}, and the plan leaves {queues}: change the classes first",
+            plural(*need as usize, "transmit queue")
+        ),
+        O::ClassInterruptCpusUnknown { class } => {
+            format!("it is unknown which CPUs handle the interrupts of traffic class {class}")
+        }
         O::NoSysctl => "this kernel has no such sysctl".into(),
         O::NoFile => "this kernel has no such file".into(),
         O::PairNeedsPlaces => "--pair-as-article needs --far-node ok --smt all".into(),
