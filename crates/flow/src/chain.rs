@@ -3,10 +3,15 @@
 use ringwise_model::{CpuId, Nic, Snapshot};
 use serde::Serialize;
 
-use crate::send::{TransmitPath, sending};
+use crate::send::{Sender, TransmitDecision, TransmitPath, sending};
 use crate::stack::{Reach, ReceivePath, Rfs, Rps, landing};
 use crate::steering::{QueueDecision, QueuePrediction, Steering, ignored_table_warning};
-use crate::tuple::Tuple;
+use crate::tuple::{TCP, Tuple, UDP};
+
+/// `Socket::kind` of a socket with a peer.
+const CONNECTION: &str = "connection";
+/// A connected UDP socket holds a route, so `netdev_pick_tx` (net/core/dev.c) stores the queue in it, and nothing sets `ooo_okay`.
+const KEPT: &str = "a connected UDP socket keeps the queue of its first packet until its route changes (since Linux 6.18 at most for net.core.txq_reselection_ms)";
 
 /// Arrival at a device and its receive queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -124,19 +129,32 @@ pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: Fl
     let arrival = arrival(s, nic, steering, t);
     let cpu = arrival.landing.as_ref().and_then(ReceivePath::works_on);
     let rx = arrival.steering.queue;
-    let departure = way.out.filter(|_| !way.local).map(|out| departure(s, out, cpu, rx));
+    let departure = way.out.filter(|_| !way.local).map(|out| departure(s, out, cpu, Sender::Forwarded { rx }));
     Direction { flow: *t, arrival: Some(arrival), route: way.route, local: way.local, socket: way.socket, departure }
 }
 
-/// The path of packets that this host sends itself, from the CPU that its program runs on.
-pub fn outgoing(s: &Snapshot, t: &Tuple, way: FlowRoute) -> Direction {
+/// The path of packets that this host sends itself, from the CPU that its program runs on. `answers` is the path of the packets
+/// that its socket receives.
+pub fn outgoing(s: &Snapshot, t: &Tuple, way: FlowRoute, answers: &Direction) -> Direction {
     let cpu = way.socket.as_ref().and_then(|k| k.last_cpu);
-    let departure = way.out.map(|out| departure(s, out, cpu, None));
+    let kind = way.socket.as_ref().map(|k| k.kind);
+    let queue = answers.arrival.as_ref().and_then(|a| a.steering.queue);
+    let sender = match (kind, t.protocol) {
+        (_, TCP) | (Some(CONNECTION), _) => Sender::Connection { rx: queue },
+        (Some(_), UDP) => Sender::Unconnected,
+        _ => Sender::Connection { rx: None },
+    };
+    let mut departure = way.out.map(|out| departure(s, out, cpu, sender));
+    if (kind, t.protocol) == (Some(CONNECTION), UDP)
+        && let Some(x) = departure.as_mut().filter(|x| x.sending.decision != TransmitDecision::OnlyQueue)
+    {
+        x.sending.notes.push(KEPT.into());
+    }
     Direction { flow: *t, arrival: None, route: way.route, local: false, socket: way.socket, departure }
 }
 
-fn departure(s: &Snapshot, out: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> Departure {
-    Departure { dev: out.dev.name.clone(), node: out.node.known().map(|n| n.0), sending: sending(s, out, cpu, rx) }
+fn departure(s: &Snapshot, out: &Nic, cpu: Option<CpuId>, sender: Sender) -> Departure {
+    Departure { dev: out.dev.name.clone(), node: out.node.known().map(|n| n.0), sending: sending(s, out, cpu, sender) }
 }
 
 /// What a CPU does for a packet.

@@ -7,6 +7,7 @@ pub mod observed;
 
 use ringwise_flow::chain::{Arrival, Departure, Direction, Route, Station, stations};
 use ringwise_flow::rfs_paths::{RfsPath, rfs_paths};
+use ringwise_flow::send::TransmitDecision;
 use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::QueueDecision;
 use ringwise_model::shell::quote;
@@ -283,9 +284,14 @@ fn departure(out: &mut String, number: &str, x: &Departure, cores: &Ranks, style
     let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, style.width));
     let to = match x.sending.queue {
         Some(q) => format!("tx-{q}"),
+        None if x.sending.may_be.is_empty() => "unknown".into(),
         None => format!("one of tx {}", numbers(x.sending.may_be.iter().copied())),
     };
     line(&format!("{number}out      "), &format!("{}     {}   {} -> {to}", x.dev, head_of(x.node), x.sending.by));
+    if let Some(why) = &x.sending.why_not {
+        let what = if x.sending.decision == TransmitDecision::Unknown { "unknown" } else { "not predictable" };
+        line("    queue    ", &format!("{what}: {why}"));
+    }
     if let (Some(q), Some(irq)) = (x.sending.queue, x.sending.irq) {
         let cpu = x.sending.cpu.as_ref().map_or_else(|| "CPU not known".into(), |p| place(p, cores));
         line(&format!("    tx-{q:<6}"), &format!("completion by interrupt {irq} -> {cpu}"));

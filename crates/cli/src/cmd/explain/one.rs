@@ -155,7 +155,8 @@ pub(super) fn answer<'a>(cx: &'a ExplainContext, t: &Tuple, ways: &Ways) -> Resu
             let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket: socket.clone() };
             directions.push(chain::incoming(s, near, &near_steers, t, way));
             let way = FlowRoute { route: Route::Dev(ways.near_text.clone()), local: false, out: Some(near), socket };
-            directions.push(chain::outgoing(s, &back, way));
+            let out = chain::outgoing(s, &back, way, &directions[0]);
+            directions.push(out);
         }
         Role::FromUs => {
             let socket = socket(host, &back, &mut unknown);
@@ -165,9 +166,10 @@ pub(super) fn answer<'a>(cx: &'a ExplainContext, t: &Tuple, ways: &Ways) -> Resu
                 out: Some(near),
                 socket: socket.clone(),
             };
-            directions.push(chain::outgoing(s, t, way));
-            let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket };
-            directions.push(chain::incoming(s, near, &near_steers, &back, way));
+            let here = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket };
+            let answers = chain::incoming(s, near, &near_steers, &back, here);
+            directions.push(chain::outgoing(s, t, way, &answers));
+            directions.push(answers);
         }
         Role::Through => {
             let way =
