@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ringwise_knob::features::short_name;
 use ringwise_model::order::Order;
 use ringwise_model::{
-    Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, Shaper, ShaperPlace, Snapshot, XdpMetadata,
+    Cause, CpuSet, Fact, Feature, Host, Nic, Node, Pcie, PcieLink, QueueRange, Shaper, ShaperPlace, Snapshot,
+    TrafficClasses, XdpMetadata,
 };
 
 use ringwise_text::Style;
@@ -73,6 +74,15 @@ fn xdp_metadata(m: &XdpMetadata) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
+/// Traffic classes: `0: tx 0-3 (priority 0-2); 1: tx 4-7 (priority 3)`.
+fn classes(c: &TrafficClasses) -> String {
+    let one = |(class, range): (usize, &QueueRange)| match c.priorities(class) {
+        none if none.is_empty() => format!("{class}: {range}"),
+        of => format!("{class}: {range} (priority {})", numbers(of)),
+    };
+    c.queues.iter().enumerate().map(one).collect::<Vec<_>>().join("; ")
+}
+
 /// Rate limits inside the NIC. Queues with the same limits are listed together. `None`: nothing is limited.
 pub(crate) fn shapers(n: &Nic) -> Option<String> {
     let mut queues: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -112,6 +122,9 @@ pub(crate) fn device(n: &Nic, style: &Style) -> String {
     }
     if !silent(&n.pcie) && slow_pcie(n).is_none() {
         rows.push(("PCIe", word(&n.pcie, pcie)));
+    }
+    if !silent(&n.classes) && !n.classes.is_absent() {
+        rows.push(("classes", word(&n.classes, classes)));
     }
     if !silent(&n.xdp_metadata) {
         rows.push(("XDP gets", word(&n.xdp_metadata, xdp_metadata)));
@@ -225,6 +238,14 @@ mod tests {
     use ringwise_testkit::topo::CpuSpec;
 
     use super::*;
+
+    #[test]
+    fn classes_with_their_queues_and_priorities() {
+        let range = |first, count| QueueRange { first, count };
+        let of_priority = vec![0, 0, 0, 1];
+        let c = TrafficClasses { of_priority, queues: vec![range(0, 4), range(4, 1), range(5, 0)] };
+        assert_eq!(classes(&c), "0: tx 0-3 (priority 0-2); 1: tx 4 (priority 3); 2: no queue");
+    }
 
     #[test]
     fn limits_are_one_line_only_where_something_is_limited() {

@@ -101,6 +101,9 @@ pub enum ForwardFound {
         discipline: String,
         /// Transmit queues of the interface.
         queues: Option<u32>,
+        /// The queues of each class from 0 on, as text. Empty: unknown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        classes: Vec<String>,
     },
     /// A tunnel is used, and the device does not parse the packets inside it.
     TunnelOffloadOff {
@@ -165,11 +168,11 @@ impl fmt::Display for ForwardFound {
             Self::EnergyEfficientEthernet => f.write_str("energy-efficient Ethernet is active"),
             Self::Promiscuous => f.write_str("the interface is promiscuous, but not a bridge port"),
             Self::Fragments { per_second } => write!(f, "the host reassembles {per_second:.0} fragments/s"),
-            Self::ClassesOwnQueues { discipline, queues: Some(n) } => {
-                write!(f, "{discipline} assigns the {n} transmit queues to traffic classes")
-            }
-            Self::ClassesOwnQueues { discipline, queues: None } => {
-                write!(f, "{discipline} assigns the transmit queues to traffic classes")
+            Self::ClassesOwnQueues { discipline, queues, classes } => {
+                let number = queues.map_or_else(String::new, |n| format!("{n} "));
+                write!(f, "{discipline} assigns the {number}transmit queues to traffic classes")?;
+                let all: Vec<String> = (0..).zip(classes).map(|(at, c): (u32, _)| format!("{at}: {c}")).collect();
+                if all.is_empty() { Ok(()) } else { write!(f, " ({})", all.join(", ")) }
             }
             Self::TunnelOffloadOff { kind, interfaces } => write!(
                 f,

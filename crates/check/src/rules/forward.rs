@@ -496,20 +496,22 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "F19",
         title: "queues belong to traffic classes",
-        reads: "root queueing discipline",
+        reads: "root queueing discipline, its traffic classes",
         guard: "the root queueing discipline is known",
         condition: "the root queueing discipline is mqprio or taprio",
         confirm: "tc qdisc show dev DEV; tc class show dev DEV",
         severity: Severity::Info,
-        why: "Transmit queues are assigned to traffic classes: XPS works only within a class, and queues must not move between classes.",
+        why: "Transmit queues are assigned to traffic classes: XPS works only within a class, and queues must not move between classes. The plan gives each CPU one queue in each class.",
         source: "tc-mqprio(8)",
-        by_hand: &["keep the queue ranges as they are; configure XPS within each class manually"],
+        by_hand: &["not a fault; change the ranges before the number of queues, so that every class keeps its queues"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let q = cx.qdisc(n, say)?;
                 if ["mqprio", "taprio"].contains(&q.root.as_str()) {
                     let queues = cx.tx_queues(n).known().copied();
-                    say.found(ForwardFound::ClassesOwnQueues { discipline: q.root.clone(), queues });
+                    let classes =
+                        n.classes.known().map_or_else(Vec::new, |c| c.queues.iter().map(ToString::to_string).collect());
+                    say.found(ForwardFound::ClassesOwnQueues { discipline: q.root.clone(), queues, classes });
                 }
                 Some(())
             })

@@ -399,6 +399,10 @@ impl World {
         let Some(Fact::Known(all)) = &mut self.x.qdiscs else { panic!() };
         let leaves = if leaf.is_empty() { BTreeMap::new() } else { [(leaf.to_string(), 8)].into() };
         all.insert(i, Qdiscs { root: root.into(), leaves });
+        if root == "mqprio" {
+            let one = TrafficClasses { of_priority: vec![0; 16], queues: vec![QueueRange { first: 0, count: 8 }] };
+            self.nic().classes = Fact::Known(one);
+        }
     }
 
     pub(crate) fn router(&mut self) {
