@@ -48,7 +48,8 @@ xps() {
 	done
 }
 
-# --- forwarded: mq1 sends to mq0, the host forwards through mq2; nobody has the neighbour's address, so mq3 drops the packets
+# --- forwarded: mq1 sends to mq0, the host forwards through mq2; mq3 drops the packets, because they
+# have another MAC address
 N=10000
 echo 1 >/proc/sys/net/ipv4/ip_forward
 for dev in all mq0; do
@@ -132,7 +133,7 @@ counted=$(sent_since "$before" mq2)
 same "XPS with two queues: every flow was sent" "$(echo "$counted" | total)" $N
 same "XPS with two queues: both are used, and no other" "$(echo "$counted" | queues_in)" "1 5"
 ringwise explain "$(head -1 /tmp/flows)" mq0 >/tmp/out 2>/tmp/err
-says "XPS with two queues: it is said" "one of tx 1,5"
+says "XPS with two queues: both are named" "one of tx 1,5"
 says "XPS with two queues: why" "not predictable: the kernel chooses by the packet's hash"
 
 # --- sent by a program on each CPU: 16 x 625 flows
@@ -156,6 +157,7 @@ from_cpu() {
 		grep -q sent /tmp/sent && break
 		sleep 0.1
 	done
+	sleep 0.2
 	sent=$(sent_since "$_before" mq2)
 	kill $_program
 	wait $_program 2>/dev/null

@@ -31,12 +31,10 @@ pub(crate) fn roots(reply: &[Vec<u8>]) -> Result<HashMap<u32, Qdisc>, ParseError
 /// Traffic classes of one interface.
 pub(crate) fn classes(roots: &Roots, port: &Port) -> Fact<TrafficClasses> {
     match (has_classes(port), roots) {
-        (None, _) | (_, None) => match has_classes(port) {
-            Some(false) => Fact::Absent,
-            _ => ringwise_model::not_asked(),
-        },
         (Some(false), _) => Fact::Absent,
         (Some(true), Some(roots)) => roots.as_ref().and_then(|all| of_root(all, port)),
+        // A recording of an earlier version, or a tree without a link dump.
+        (None, _) | (Some(true), None) => ringwise_model::not_asked(),
     }
 }
 
@@ -44,7 +42,7 @@ fn of_root(all: &HashMap<u32, Qdisc>, port: &Port) -> Fact<TrafficClasses> {
     let what = || Request::Qdiscs.to_string();
     match port.ifindex.and_then(|i| all.get(&i.0)) {
         None => Fact::unknown(what(), "the interface has no root discipline there"),
-        // The kernel always sends the options; a number of zero classes in them is none.
+        // The kernel always sends options, possibly with zero classes.
         Some(q) if !q.has_options => Fact::unknown(what(), "the reply has no options of the discipline"),
         Some(q) => q.classes.clone().map_or(Fact::Absent, Fact::Known),
     }

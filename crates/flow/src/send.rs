@@ -66,8 +66,11 @@ pub struct TransmitPath {
 }
 
 /// Drivers that may choose the transmit queue themselves, for traffic classes or their own rings (Linux 6.12,
-/// `ndo_select_queue`).
-const CHOOSES: &[&str] = &["bnx2x", "fm10k", "hns", "ixgbe", "mlx4_en", "mlx5_core", "qede", "hv_netvsc", "ice"];
+/// `ndo_select_queue`; `i40e_lan_select_queue` with DCB, `ena_select_queue` for forwarded packets in kernels before 6.9).
+const CHOOSES: &[&str] =
+    &["bnx2x", "ena", "fm10k", "hns", "i40e", "ixgbe", "mlx4_en", "mlx5_core", "qede", "hv_netvsc", "ice"];
+/// Names of the driver that always goes by the hash of the packet (`xennet_select_queue` in drivers/net/xen-netfront.c).
+const HASHES: &[&str] = &["vif", "xen-netfront"];
 
 /// Selects the transmit queue as `netdev_pick_tx` does (net/core/dev.c): `get_xps_queue`, otherwise `skb_tx_hash`.
 ///
@@ -86,7 +89,15 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, sender: Sender) -> T
     if CHOOSES.contains(&driver) && queues.len() > 1 {
         notes.push(format!("{driver} may choose another queue (traffic classes, XDP rings)"));
     }
-    let Choice { decision, by, queues: may_be, why_not } = choose(nic, &queues, cpu, sender);
+    let Choice { decision, by, queues: may_be, why_not } = match queues.len() {
+        2.. if HASHES.contains(&driver) => Choice {
+            decision: TransmitDecision::PacketHash,
+            by: "the packet's hash (the driver uses no XPS)".into(),
+            queues,
+            why_not: Some(random_hash(sender)),
+        },
+        _ => choose(nic, &queues, cpu, sender),
+    };
     let queue = (may_be.len() == 1).then(|| may_be[0]);
     let vector = queue.and_then(|q| nic.vector_of(Dir::Tx, q));
     let done_on = vector.and_then(ringwise_model::Vector::taken_by).filter(|e| e.len() == 1).and_then(|e| e.first());
@@ -291,6 +302,10 @@ mod tests {
         assert_eq!(ask(&s, Some(0), connection(None)), (D::Unknown, None, all.clone()));
         assert_eq!(ask(&s, Some(0), forwarded(Some(3))), (D::XpsCpus, Some(1), vec![]));
         assert_eq!(ask(&s, Some(0), HERE), (D::XpsCpus, Some(1), vec![]));
+        // xen-netfront uses no XPS.
+        let mut xen = s.clone();
+        xen.nics[0].driver = Fact::Known("vif".into());
+        assert_eq!(ask(&xen, Some(0), forwarded(Some(3))), (D::PacketHash, None, all.clone()));
         // What could not be read decides nothing.
         s.nics[0].tx_queues[2].xps_rxqs = Fact::not_asked("xps_rxqs");
         assert_eq!(ask(&s, Some(0), connection(Some(3))), (D::Unknown, None, all.clone()));
