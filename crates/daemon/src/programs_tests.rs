@@ -10,16 +10,21 @@ use crate::event::Event;
 use crate::service_tests::{Rig, later};
 use crate::state::Cause;
 
-const GROUP: &str = "
+/// A group to which this flow is steered.
+fn group(flow: &str) -> String {
+    format!(
+        "version = 1
 [[interface]]
-match = { name = \"mq0\" }
+match = {{ name = \"mq0\" }}
 goal = \"mixed\"
 [[interface.group]]
 name = \"cache\"
 policy = \"latency\"
 queues = 2
-flows = [{ program = \"cached\" }]
-";
+flows = [{{ {flow} }}]
+"
+    )
+}
 
 /// The TCP ports that rules of `mq0` steer.
 fn steered(rig: &Rig) -> Vec<String> {
@@ -28,16 +33,44 @@ fn steered(rig: &Rig) -> Vec<String> {
     rules.rules.values().filter_map(|r| r.fields.get("dst-port").cloned()).collect()
 }
 
-#[test]
-fn rules_follow_a_program_that_starts_and_listens_elsewhere() {
+/// A host with a service whose only group has this flow. No rule is set yet.
+fn rig(flow: &str) -> (Rig, Dir) {
     let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("mq0", 0, 8).done()));
     let mut rig = Rig::of(sim, Goal::Balanced);
     let dir = Dir::new();
     rig.setup.store =
         ringwise_apply::Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
     let file = dir.0.join("ringwise.toml");
-    std::fs::write(&file, format!("version = 1\n{GROUP}")).unwrap();
+    std::fs::write(&file, group(flow)).unwrap();
     rig.setup.config = Some(file);
+    (rig, dir)
+}
+
+#[test]
+fn rules_follow_a_program_that_starts_and_listens_elsewhere() {
+    follows("program = \"cached\"", "/user.slice/session-1.scope");
+}
+
+#[test]
+fn rules_follow_the_processes_of_a_service() {
+    follows("unit = \"cache\"", "/system.slice/cache.service");
+    follows("unit = \"cache@1.service\"", "/system.slice/system-cache.slice/cache@1.service/workers");
+}
+
+/// A slice or a scope is a control group with processes below it; pods and containers are in such.
+#[test]
+fn rules_follow_the_processes_of_a_control_group() {
+    follows("unit = \"kubepods-pod7.slice\"", "/kubepods.slice/kubepods-pod7.slice/cri-containerd-1a.scope");
+    follows("unit = \"cri-containerd-1a.scope\"", "/kubepods.slice/kubepods-pod7.slice/cri-containerd-1a.scope");
+}
+
+/// The rules of a flow, while `cached` runs in this control group.
+fn follows(flow: &str, control_group: &str) {
+    let (rig, _dir) = rig(flow);
+    rig.sim.control_group("cached", control_group);
+    // Another program beside it.
+    rig.sim.control_group("other", "/system.slice/other.service");
+    rig.sim.listens("other", Some(9000));
     let mut events = Vec::new();
     let mut log = |e: &Event| events.push(e.clone());
     let process = ringwise_apply::ProcessId { pid: std::process::id(), started: 1 };
@@ -89,4 +122,37 @@ fn rules_follow_a_program_that_starts_and_listens_elsewhere() {
     drop(service);
     let refused = |e: &&Event| matches!(e, Event::Note(text) if text.contains("EACCES"));
     assert_eq!(events.iter().filter(refused).count(), 1, "{events:?}");
+}
+
+/// A process that moves to another unit, and one that joins.
+#[test]
+fn rules_follow_processes_into_and_out_of_a_unit() {
+    let (rig, _dir) = rig("unit = \"cache\"");
+    rig.sim.control_group("cached", "/user.slice/session-1.scope");
+    rig.sim.listens("cached", Some(7000));
+    let mut log = |_: &Event| {};
+    let process = ringwise_apply::ProcessId { pid: std::process::id(), started: 1 };
+    let signals = ringwise_sys::proc::install_signal_flag().unwrap();
+    let mut service = crate::service::Service::new(&rig.host, &rig.setup, process, signals, &mut log);
+    service.load();
+    service.look(true);
+    let next = |service: &mut crate::service::Service| {
+        later(service);
+        service.look(false);
+        let mut ports = steered(&rig);
+        ports.sort_unstable();
+        ports
+    };
+    assert!(next(&mut service).is_empty(), "it was started by hand, outside of the unit");
+    rig.sim.control_group("cached", "/system.slice/cache.service");
+    assert_eq!(next(&mut service), ["7000"], "{:?}", service.state);
+    // A second process of the unit, under another name.
+    rig.sim.control_group("helper", "/system.slice/cache.service");
+    rig.sim.listens("helper", Some(7100));
+    assert_eq!(next(&mut service), ["7000", "7100"], "{:?}", service.state);
+    rig.sim.control_group("cached", "/system.slice/other.service");
+    assert_eq!(next(&mut service), ["7100"], "{:?}", service.state);
+    // The unit is empty: its last rules match nothing, and stay.
+    rig.sim.listens("helper", None);
+    assert_eq!(next(&mut service), ["7100"], "{:?}", service.state);
 }

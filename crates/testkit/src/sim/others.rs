@@ -22,6 +22,8 @@ pub(crate) struct Others {
     pub reloads: usize,
     /// Programs that listen on one TCP port each, by name.
     pub listening: BTreeMap<String, u16>,
+    /// The control group of a listening program, by its name. Others are in the root.
+    pub control_groups: BTreeMap<String, String>,
     /// CPUs that a listening program may use, by its name. Others may use all.
     pub allowed: BTreeMap<String, CpuSet>,
     /// The table of TCP sockets cannot be read.
@@ -108,6 +110,11 @@ impl Sim {
         }
     }
 
+    /// A listening program is in this control group, such as `/system.slice/x.service`.
+    pub fn control_group(&self, program: &str, path: &str) {
+        self.lock().others.control_groups.insert(program.into(), path.into());
+    }
+
     /// A listening program may use only these CPUs.
     pub fn may_use(&self, program: &str, cpus: &CpuSet) {
         self.lock().others.allowed.insert(program.into(), cpus.clone());
@@ -182,6 +189,8 @@ pub(super) fn files(s: &State, t: &mut Tree) {
         t.file(format!("/proc/{pid}/comm"), name);
         let cpus = s.others.allowed.get(name).unwrap_or(&s.topology.online);
         t.file(format!("/proc/{pid}/status"), format!("Name:\t{name}\nCpus_allowed_list:\t{cpus}\n"));
+        let group = s.others.control_groups.get(name).map_or("/", String::as_str);
+        t.file(format!("/proc/{pid}/cgroup"), format!("0::{group}"));
         t.link(format!("/proc/{pid}/fd/3"), format!("socket:[{inode}]"));
         write!(sockets, "\n{i}: 00000000:{port:04X} 00000000:0000 0A 0:0 0:0 0 0 0 {inode}").expect("a string");
     }
