@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, offline};
+use ringwise_discover::{Options, Parts};
+use ringwise_knob::{Address, Family, IfRefused, Reason, Setting, Step, compare, offline};
 use ringwise_model::{Fact, Snapshot, Title};
 use ringwise_sys::Host;
 
 use crate::committed::CommittedTx;
+use crate::families::parts;
 use crate::host_access::HostAccess;
 use crate::journal::Read;
 use crate::run::{lock_for, run_under_lock};
@@ -107,7 +109,8 @@ pub fn restore_balanced(
     let policy = &Policy { differs: true, ..policy.clone() };
     let cx = HostAccess::new(host, policy)?;
     let lock = lock_for(store, &by.who)?;
-    let now = cx.look()?;
+    // The full reading, which takes several times as long, is the verification after the last write.
+    let now = cx.look_at(parts_before(&journals))?;
     let own = |t: &BalancedSetting| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now) && t.can_be_restored(&now);
     let mut by_dev: BTreeMap<String, Vec<BalancedSetting>> = BTreeMap::new();
     for t in journals.fresh()?.balanced(&now).into_iter().filter(own) {
@@ -136,6 +139,18 @@ pub fn restore_balanced(
         note(crate::run(host, &request, store, policy, &mut |_| {}));
     }
     failed.unwrap_or(Ok(last))
+}
+
+/// What has to be read before the base can be restored. Moves of other families reset settings beside their own: then everything.
+fn parts_before(journals: &Journals) -> Parts {
+    let families = journals.families_of_moves();
+    let alone = |f: &Family| matches!(f, Family::Rss | Family::Irq | Family::Xps | Family::Rps);
+    match families.iter().all(alone) {
+        // A base of several CPUs needs the CPU that serves the interrupt, and whether it was raised meanwhile.
+        true if families.contains(&Family::Irq) => Parts { counts: true, napi: true, ..parts(&families) },
+        true => parts(&families),
+        false => Options::all().parts,
+    }
 }
 
 fn restoring_step(t: BalancedSetting) -> Step {

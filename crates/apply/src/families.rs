@@ -13,11 +13,11 @@ use crate::store::Store;
 ///
 /// Errors: the state directory cannot be read.
 pub fn families(store: &Store) -> Result<BTreeSet<Family>, Error> {
-    Ok(of(&Read::all(store)?))
+    Ok(of(Read::all(store)?.iter()))
 }
 
-pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
-    let headers = journals.iter().filter_map(|j| j.header.as_ref());
+pub(crate) fn of<'a>(journals: impl Iterator<Item = &'a Read>) -> BTreeSet<Family> {
+    let headers = journals.filter_map(|j| j.header.as_ref());
     // Replacements of a step are managed by ringwise too.
     headers
         .flat_map(|h| crate::fallback::settings(&h.steps).chain(&h.already))

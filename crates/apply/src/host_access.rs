@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringwise_discover::Parts;
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Error, Host, Request, Result, read_with_deadline, with_deadline};
@@ -81,10 +82,16 @@ impl<'a> HostAccess<'a> {
     }
 
     pub(crate) fn look(&self) -> std::result::Result<Snapshot, Failed> {
+        self.look_at(ringwise_discover::Options::all().parts)
+    }
+
+    /// The same, but only these parts of every device.
+    pub(crate) fn look_at(&self, parts: Parts) -> std::result::Result<Snapshot, Failed> {
         let options = ringwise_discover::Options {
             deadline: self.policy.deadline,
             skip_rivals: true,
             skip_control: true,
+            parts,
             ..ringwise_discover::Options::all()
         };
         ringwise_discover::snapshot(self.host, &options).map_err(Failed::Discover)

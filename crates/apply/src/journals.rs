@@ -8,7 +8,7 @@ use ringwise_model::{Host, Snapshot};
 
 use crate::balance::{self, BalancedSetting};
 use crate::journal::Read;
-use crate::store::Seen;
+use crate::store::{LOCK, Seen};
 use crate::{Entry, Error, Store, Verify, families, history, reinitialize, unfinished};
 
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
@@ -48,8 +48,12 @@ impl Journals {
 
     /// Reads the journals again if anything was written since: discovery takes time, and a transaction that began or ended
     /// meanwhile must not look like a manual change.
-    pub fn fresh(self) -> Result<Self, Error> {
-        if self.files.are_current() {
+    pub fn fresh(mut self) -> Result<Self, Error> {
+        let now = seen(&self.files.store);
+        // The file of the lock names its holder, which this process may have become.
+        let journals = |all: &[Seen]| all.iter().filter(|s| !s.path.ends_with(LOCK)).cloned().collect::<Vec<_>>();
+        if journals(&now) == journals(&self.files.seen) {
+            self.files.seen = now;
             return Ok(self);
         }
         let store = self.files.store.clone();
@@ -65,7 +69,7 @@ impl Journals {
     /// Families of the settings of every transaction, including those that are not in effect any more: this may read too much,
     /// but never too little.
     pub fn families(&self) -> BTreeSet<Family> {
-        families::of(&self.all)
+        families::of(self.all.iter())
     }
 
     /// What the transactions in effect requested, and whether this snapshot matches it.
@@ -89,6 +93,11 @@ impl Journals {
     /// Whether the service has ever moved anything because of the load.
     pub(crate) fn have_moves(&self) -> bool {
         self.all.iter().any(Read::is_balance)
+    }
+
+    /// Families of the settings that the service has ever moved because of the load.
+    pub(crate) fn families_of_moves(&self) -> BTreeSet<Family> {
+        families::of(self.all.iter().filter(|r| r.is_balance()))
     }
 
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.
@@ -127,6 +136,11 @@ mod tests {
         assert_eq!((first.all.len(), first.all[0].damaged), (1, 0));
         // Nothing was written: the same values, even though the file's content changes afterwards.
         let first = first.fresh().unwrap();
+        // Nor was a journal written when the lock has another holder.
+        fs::write(dir.join(LOCK), "a holder").unwrap();
+        assert!(!first.files.are_current());
+        let first = first.fresh().unwrap();
+        assert!(first.files.are_current() && first.all[0].damaged == 0);
         fs::write(&file, "no record\nno record\n\n").unwrap();
         let second = first.fresh().unwrap();
         assert_eq!((second.all.len(), second.all[0].damaged), (1, 2));

@@ -70,6 +70,8 @@ impl Default for Store {
     }
 }
 
+/// The file of the lock, in each state directory.
+pub(crate) const LOCK: &str = "lock";
 /// What the user can do if `learned.json` is damaged.
 const FORGET: &str = "run ringwise learned --forget to start a new one";
 
