@@ -124,7 +124,9 @@ echo 8388608 >/sys/module/mqnic/parameters/quirk
 look from /sys/class/net/mq0/carrier_changes
 serve --config none --act mq0
 load
-check "the first write takes the link down: no further one" \
+check "the first write takes the link down: the log names the cause" \
+	logged "mq0: the link went down because the RSS table was written: " 90
+check "no further one" \
 	logged "mq0: nothing is moved at present: the link went down right after a step was written" 90
 sleep 30
 send_end
@@ -136,6 +138,13 @@ ethtool -x mq0 >/tmp/now
 unchanged "the table is as before" /tmp/table /tmp/now
 status "stop" 0 ringwise daemon stop
 wait $service
+# Another service knows it.
+ringwise learned
+check "it is recorded" sh -c "ringwise learned mq0 | grep -q 'the link went down'"
+reason "after a restart" "the driver resets the device when the table is written"
+look again /sys/class/net/mq0/carrier_changes
+same "after a restart: the link stays up" "$((again - to))" 0
+status "it can be forgotten" 0 ringwise learned --forget mq0
 echo 0 >/sys/module/mqnic/parameters/quirk
 status "nothing is left" 0 ringwise verify
 ethtool -X mq0 default

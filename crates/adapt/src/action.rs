@@ -152,7 +152,7 @@ pub enum OffReason {
     ChangedOutside,
     /// Writes failed.
     WriteRefused,
-    /// The link went down, or the device was set up again, right after a step was written.
+    /// A write took the link down.
     LinkInterrupted,
 }
 

@@ -308,14 +308,11 @@ impl Adapter {
         self.masks.begin_again();
     }
 
-    /// The link went down, or the device was set up again. Right after a step was written, the write is the likely cause: then nothing
-    /// is moved for half an hour, and for twice as long each further time. The present table is the new base.
-    pub fn interrupted(&mut self, now: Duration) {
-        let suspect = matches!(self.phase, Phase::Judging { written, .. } if now <= written + AFTER);
+    /// A write took the link down: nothing is moved for half an hour, and for twice as long each further time. The present table is the
+    /// new base.
+    pub fn link_went_down(&mut self, now: Duration) {
         self.resume();
-        if suspect {
-            self.off = Some((Some(self.limits.off(now)), OffReason::LinkInterrupted));
-        }
+        self.off = Some((Some(self.limits.off(now)), OffReason::LinkInterrupted));
     }
 
     fn limits_of(&mut self, moves: &Moves) -> &mut Limits {

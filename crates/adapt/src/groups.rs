@@ -24,9 +24,7 @@ const APART: Duration = Duration::from_secs(120);
 const LONGEST_APART: Duration = Duration::from_secs(3600);
 /// A change back to the choice before it within this time, or twice the time between changes, goes to and fro.
 const RETURN: Duration = Duration::from_secs(30 * 60);
-/// A link that goes down within this time after a change does so because of it: the service looks at the host some seconds later.
-const LIKELY_CAUSE: Duration = Duration::from_secs(15);
-/// The first time without changes after such an interruption; each further one is twice as long.
+/// The first time without changes after one that took the link down; each further one is twice as long.
 const FIRST_OFF: Duration = Duration::from_secs(3600);
 const LONGEST_OFF: Duration = Duration::from_secs(8 * 3600);
 /// Policy `cpu` has to lower the interrupts per packet at least to this part.
@@ -95,7 +93,7 @@ pub struct Groups {
     last_change: Option<Duration>,
     /// The last change went back to the groups before it.
     returned: bool,
-    /// No change before this, because one has interrupted the link.
+    /// No change before this, because one has taken the link down.
     off_until: Option<Duration>,
     /// How often that has happened.
     offs: u32,
@@ -177,14 +175,10 @@ impl Groups {
         (self.last, self.last_change) = (None, Some(now));
     }
 
-    /// The link went down, or the device was set up again. Right after a change, the change is the likely cause: the next one is long after
-    /// it.
-    pub fn interrupted(&mut self, now: Duration) {
-        let is_off = self.off_until.is_some_and(|until| now < until);
-        if !is_off && self.last_change.is_some_and(|at| now <= at + LIKELY_CAUSE) {
-            self.off_until = Some(now + FIRST_OFF.saturating_mul(1 << self.offs.min(10)).min(LONGEST_OFF));
-            self.offs += 1;
-        }
+    /// A change took the link down: the next one is long after it.
+    pub fn link_went_down(&mut self, now: Duration) {
+        self.off_until = Some(now + FIRST_OFF.saturating_mul(1 << self.offs.min(10)).min(LONGEST_OFF));
+        self.offs += 1;
     }
 
     /// These groups are in effect now, as requested. The waits stay.

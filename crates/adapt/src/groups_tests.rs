@@ -127,17 +127,15 @@ fn a_kept_change_shortens_the_wait_again() {
 }
 
 #[test]
-fn changes_that_interrupt_the_link_end_for_hours() {
+fn changes_that_take_the_link_down_end_for_hours() {
     let mut g = two_of_eight();
     let change = GroupChange { from: choice(2, GroupPolicy::Bulk), to: choice(5, GroupPolicy::Bulk) };
     for (at, hours) in [(100, 1), (100_000, 2), (200_000, 4), (300_000, 8), (400_000, 8)] {
         g.written(s(at), change);
-        g.interrupted(s(at + 4));
-        g.interrupted(s(at + 9));
+        g.link_went_down(s(at + 4));
         assert_eq!(g.waits_until(s(at + 10)), Some(s(at + 4 + hours * 3600)));
     }
-    g.interrupted(s(500_000));
-    assert_eq!(g.waits_until(s(500_001)), None, "long after the last change");
+    assert_eq!(g.waits_until(s(500_000)), None, "and then there may be another one");
 }
 
 #[test]

@@ -191,7 +191,7 @@ impl Store {
     }
 
     fn lock_in(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
-        let path = dir.join("lock");
+        let path = dir.join(LOCK);
         self.before_write(&path)?;
         private(dir)?;
         let mut open = OpenOptions::new();
@@ -226,7 +226,7 @@ impl Store {
     /// Which process holds the lock now. Takes the lock for a moment if it is free, so call this only when the answer matters.
     pub(crate) fn held(&self) -> Option<Holder> {
         self.dirs.iter().find_map(|dir| {
-            let mut file = match File::open(dir.join("lock")) {
+            let mut file = match File::open(dir.join(LOCK)) {
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return self.published_holder(),
                 other => other.ok()?,
             };
@@ -266,7 +266,7 @@ impl Store {
         Ok(out)
     }
 
-    /// What devices refused or ignored so far. Empty if nothing was recorded yet.
+    /// What devices refused or ignored so far, and writes that took a link down. Empty if nothing was recorded yet.
     pub fn learned(&self) -> Result<Vec<Learned>, Error> {
         for dir in &self.dirs {
             match state_file::read::<LearnedFile>(&dir.join("learned.json"), FORGET) {
@@ -299,6 +299,14 @@ impl Store {
         let lock = self.lock_with(false)?;
         self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: SUMMED, learned: left })?;
         Ok(forgotten)
+    }
+
+    /// Adds what the service found after its transactions.
+    ///
+    /// Errors: a run holds the lock, or the file cannot be read or written.
+    pub fn add_learned(&self, new: &[Learned]) -> Result<(), Error> {
+        let lock = self.lock_with(false)?;
+        self.learn(&lock, new)
     }
 
     /// Adds entries. An entry about the same setting and of the same kind is replaced.

@@ -284,6 +284,7 @@ fn learned_can_be_listed_and_forgotten() {
     let list = [
         of(channels, LearnedWrite::Refused { errno: 95, words: "Operation not supported".into() }),
         of(xps("3"), LearnedWrite::Ignored { got: xps("") }),
+        of(Setting::RssTable { dev: "eth1".into(), table: vec![0, 1] }, LearnedWrite::LinkWentDown { times: 1 }),
     ];
     let dir = std::env::temp_dir().join(format!("ringwise-learned-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
@@ -291,10 +292,15 @@ fn learned_can_be_listed_and_forgotten() {
     let state = dir.display().to_string();
     let doc = run(&["learned", "-j", "--state-dir", &state]);
     holds("ringwise.learned", &doc);
-    assert_eq!(doc["learned"].as_array().unwrap().len(), 2);
+    assert_eq!(doc["learned"].as_array().unwrap().len(), 3);
     let text = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["learned", "--state-dir", &state]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
-    assert!(text.contains("refused: Operation not supported") && text.contains("reads back as"), "{text}");
+    assert!(
+        text.contains("refused: Operation not supported")
+            && text.contains("reads back as")
+            && text.contains("the link went down"),
+        "{text}"
+    );
     // Another interface is an error, and no entry is removed.
     let other = ["learned", "--forget", "eth7", "--state-dir", &state];
     assert_eq!(Command::new(env!("CARGO_BIN_EXE_ringwise")).args(other).output().unwrap().status.code(), Some(1));

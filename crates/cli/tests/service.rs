@@ -59,6 +59,12 @@ fn document() -> Value {
                 "groups": { "from_latency_queues": 2, "to_latency_queues": 5, "of_queues": 8, "from_policy": "bulk",
                     "to_policy": "cpu", "busy_percent": 62 }, "why_not": null } } },
         ],
+        "moves": [
+            { "interface": "eth1", "actuator": "table", "reason": "uneven_load", "count": 3 },
+            { "interface": "eth1", "actuator": "table", "reason": "too_little_gain", "count": 1 },
+            { "interface": "eth4", "actuator": "groups", "reason": "traffic", "count": 3 },
+        ],
+        "no_table_writes": ["eth2"],
     })
 }
 
@@ -338,6 +344,10 @@ fn metrics_of_a_service() {
         "ringwise_service_uneven_load{device=\"eth1\"} 1",
         "ringwise_service_uneven_load{device=\"eth2\"} 1",
         "ringwise_service_uneven_load{device=\"eth3\"} 1",
+        "ringwise_service_moves_total{device=\"eth1\",actuator=\"table\",reason=\"uneven_load\"} 3",
+        "ringwise_service_moves_total{device=\"eth1\",actuator=\"table\",reason=\"too_little_gain\"} 1",
+        "ringwise_service_moves_total{device=\"eth4\",actuator=\"groups\",reason=\"traffic\"} 3",
+        "ringwise_service_table_moves_ended{device=\"eth2\",reason=\"link_went_down\"} 1",
         "ringwise_service_better_tables_total 1",
         "ringwise_service_moved_entries_total 7",
         "ringwise_service_table_changes_taken_back_total 1",

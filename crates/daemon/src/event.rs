@@ -40,6 +40,11 @@ pub enum Event {
     Well,
     /// A finding about the load of an interface.
     Load(LoadFinding),
+    /// A write of the RSS table because of load took the link down: the service does not write it again.
+    TableTookLinkDown {
+        /// The interface.
+        interface: String,
+    },
     /// The last transaction of an interface is a rollback: its load is only observed, although the user requested more.
     OnlyObserved {
         /// The interface.
@@ -89,6 +94,11 @@ impl fmt::Display for Event {
             Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),
             Self::Well => f.write_str("keeps the layout again"),
             Self::Load(l) => write!(f, "{}: {}", l.interface, l.finding),
+            Self::TableTookLinkDown { interface } => write!(
+                f,
+                "{interface}: the link went down because the RSS table was written: it is not written because of load any more, until \
+                 ringwise learned --forget {interface} and a restart of the service"
+            ),
             Self::OnlyObserved { interface } => write!(
                 f,
                 "{interface}: its last transaction is a rollback, so the load is only observed until a later one: ringwise apply \

@@ -112,9 +112,9 @@ impl FollowedGroups {
         }
     }
 
-    /// The link of this interface went down, or its device was set up again.
-    pub(crate) fn interrupted(&mut self, dev: &str, now: Duration) {
-        self.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()).into_iter().for_each(|s| s.interrupted(now));
+    /// A write took the link of this interface down.
+    pub(crate) fn link_went_down(&mut self, dev: &str, now: Duration) {
+        self.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()).into_iter().for_each(|s| s.link_went_down(now));
     }
 
     /// For the next service.

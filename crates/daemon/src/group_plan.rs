@@ -3,8 +3,8 @@
 
 use ringwise_adapt::groups::{BUSY_PERCENT, GroupChange, GroupChoice, GroupPolicy, Suggested};
 use ringwise_apply::may_be_moved;
-use ringwise_knob::Step;
 use ringwise_knob::partial::{is_part_of, named_parts, with_parts_of};
+use ringwise_knob::{Address, Family, Step};
 use ringwise_model::{CpuId, CpuSet, Fact, GroupQueues, GroupWish, Intent, Sample, Snapshot, TrafficSample};
 use ringwise_plan::policies::{BULK, LATENCY};
 use ringwise_plan::{BulkPolicy, Group, Plan};
@@ -63,7 +63,7 @@ impl Service<'_> {
         let Some((plan, now)) = planned else { return Ok(None) };
         let bulk = group(&plan, dev, BULK).map(|g| g.queues.clone()).unwrap_or_default();
         let own = plan.steps.iter().filter(|s| s.setting.dev() == Some(dev));
-        let changes: Result<Vec<SettingMove>, String> = own.map(|s| self.change(s, &now)).collect();
+        let changes: Result<Vec<SettingMove>, String> = own.map(|s| self.change(dev, s, &now)).collect();
         Ok(Some(match changes {
             Ok(changes) if changes.is_empty() => {
                 Err("its queues have no settings that differ between the groups".into())
@@ -82,9 +82,10 @@ impl Service<'_> {
         }
     }
 
-    fn change(&self, step: &Step, now: &Snapshot) -> Result<SettingMove, String> {
+    fn change(&self, dev: &str, step: &Step, now: &Snapshot) -> Result<SettingMove, String> {
         let what = step.setting.address().map(|a| a.to_string()).unwrap_or_default();
-        if step.interrupts_traffic {
+        let rss = |a: Address| a.family() == Family::Rss && self.link_losses.contains(dev);
+        if step.interrupts_traffic || step.setting.address().is_some_and(rss) {
             return Err(format!("{what} interrupts traffic: ringwise apply --goal mixed --sample changes it"));
         }
         let Some(address) = step.setting.address().filter(may_be_moved) else {

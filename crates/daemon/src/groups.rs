@@ -14,6 +14,7 @@ use ringwise_observe::{Rates, traffic};
 use crate::follow::{Finding, GroupsChanged};
 use crate::followed_groups::{Judging, counted_of};
 use crate::group_plan::{PlannedGroups, is_similar, suggested};
+use crate::move_reason::{Actuator, MoveReason};
 use crate::service::Service;
 use crate::setting_move::SettingMove;
 use crate::state::Cause;
@@ -126,7 +127,7 @@ impl Service<'_> {
         if self.groups.interfaces.get(dev).is_some_and(|f| f.stale || f.state.is_none()) {
             if self.groups.moved().any(|(moved, _)| moved == dev) {
                 // Another request, or another number of queues: a look restores what does not belong to it.
-                self.restore_moves(dev);
+                self.restore_moves(dev, MoveReason::Replaced);
                 if self.groups.moved().any(|(moved, _)| moved == dev) {
                     // Another run holds the lock.
                     return Ok(None);
@@ -155,7 +156,7 @@ impl Service<'_> {
         if single(self) {
             // Both write tables and interrupts.
             let before = self.groups.changed_choices().get(dev).copied();
-            self.restore_moves(dev);
+            self.restore_moves(dev, MoveReason::Replaced);
             if single(self) || before.is_some() {
                 return Ok(true);
             }
@@ -201,6 +202,7 @@ impl Service<'_> {
         f.due = host.since_boot() + AFTER;
         // Its table and its interrupts are a new base of single moves.
         self.new_base(dev);
+        self.state.count_move(dev, Actuator::Groups, MoveReason::of_groups(change));
         self.found(dev.into(), Finding::Regrouped { groups });
         Ok(true)
     }
@@ -262,11 +264,12 @@ impl Service<'_> {
                 f.wrote(&back);
                 f.last = None;
                 f.read_again();
+                self.state.count_move(dev, Actuator::Groups, why.into());
             }
             // Something else has changed one of these settings, or one cannot be written: the base of the others is restored.
             Settled::Refused | Settled::ChangedOutside => {
                 f.state.iter_mut().for_each(|s| s.restored(now, j.change));
-                self.restore_moves(dev);
+                self.restore_moves(dev, why.into());
             }
         }
         self.new_base(dev);

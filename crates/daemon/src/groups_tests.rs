@@ -19,7 +19,7 @@ use crate::follow::tests::of_queue;
 use crate::followed_groups::FollowedGroups;
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
-use crate::service_tests::{Rig, heard, later};
+use crate::service_tests::{Rig, later};
 use crate::state::Cause;
 
 const DEV: &str = "mq0";
@@ -297,7 +297,9 @@ fn a_reset_restores_the_groups_that_were_requested() {
     rig.serve(|service| {
         samples(&rig, service, SHORT, 2);
         assert!(of_latency(&rig) > 2);
-        heard(service, ringwise_kfmt::notification::Change::Link, DEV);
+        rig.sim.cable(DEV, false);
+        rig.sim.cable(DEV, true);
+        service.check_links();
         later(service);
         service.look(true);
         assert_eq!((of_latency(&rig), balanced(&rig)), (2, 0), "{:?}", service.state);

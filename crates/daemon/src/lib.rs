@@ -10,7 +10,7 @@
 //! [`schedule`], [`evidence`], [`losses`], [`keep`] and [`pauses`] are pure: they take values and a clock. The rest is the wiring:
 //! the loop (`run`), what it knows (`service`), one look (`look`), what is read before it (`prepare`), the cheap comparison
 //! (`unchanged`), what was requested (`requests`), what may follow the load because of it (`permitted`), where programs of groups
-//! listen (`programs`), groups that follow the traffic (`groups`, `followed_groups`, `group_plan`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
+//! listen (`programs`), links that a write takes down (`link_watch`, `link_losses`), groups that follow the traffic (`groups`, `followed_groups`, `group_plan`), new plans (`replan`), transactions (`act`), the socket (`control`), and what is published (`state`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -28,6 +28,8 @@ mod groups;
 #[cfg(test)]
 mod interrupt_tests;
 pub mod keep;
+mod link_losses;
+mod link_watch;
 mod load;
 #[cfg(test)]
 mod load_rig;
@@ -36,6 +38,7 @@ mod load_tests;
 mod load_write;
 mod look;
 pub mod losses;
+mod move_reason;
 pub mod pauses;
 mod permitted;
 mod prepare;
@@ -63,6 +66,7 @@ mod tests;
 pub use control::{Answer, Ask, ask};
 pub use event::Event;
 pub use follow::{EntryMove, Finding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
+pub use move_reason::{Actuator, MoveCount, MoveReason};
 pub use run::run;
 pub use service::Setup;
 pub use state::{Action, ActionEnding, Cause, Notifications, ServiceState, Totals};

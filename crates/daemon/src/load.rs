@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::evidence::Heard;
 use crate::follow::{Finding, Follow, LoadFinding, News, Rules};
 use crate::followed_groups::LeftGroups;
+use crate::move_reason::{Actuator, MoveReason};
 use crate::service::Service;
 use crate::state::{ActionEnding, Cause};
 
@@ -41,6 +42,7 @@ impl Left {
 impl Service<'_> {
     /// Reads the load of the last second, reports what is new about it, and writes tables and interrupts.
     pub(crate) fn follow_load(&mut self) {
+        self.check_links();
         if !self.moved().is_empty() {
             if !self.state.paused && !self.knows_all_journals() {
                 // A transaction of a person since the last move is no change outside ringwise.
@@ -56,7 +58,9 @@ impl Service<'_> {
             true => follow.skip(self.now()),
             false => {
                 let (left_alone, acts) = (&self.pauses.names(), &|dev: &str| self.acts_on(dev));
-                follow.second(self.host, Rules { left_alone, acts, permitted: &self.permitted, machine: &self.machine })
+                let no_table = &|dev: &str| self.link_losses.contains(dev);
+                let (permitted, machine) = (&self.permitted, &self.machine);
+                follow.second(self.host, Rules { left_alone, acts, no_table, permitted, machine })
             }
         };
         self.follow = Some(follow);
@@ -188,7 +192,7 @@ impl Service<'_> {
                 self.groups.take_over(left.groups);
                 self.balanced = tables;
             }
-            _ => devices(&tables).iter().for_each(|dev| self.restore_moves(dev)),
+            _ => devices(&tables).iter().for_each(|dev| self.restore_moves(dev, MoveReason::NotContinued)),
         }
     }
 
@@ -197,16 +201,12 @@ impl Service<'_> {
     pub(crate) fn end_moves(&mut self, seen: &Compared) -> bool {
         let mut written = false;
         self.balanced.clone_from(&seen.balanced);
-        // A change of groups may have interrupted its interface, also if it is restored by now.
-        for nic in &seen.now.nics {
-            let heard = self.evidence.heard(&nic.dev);
-            if heard.link || heard.bound {
-                self.groups.interrupted(nic.name(), self.host.since_boot());
-            }
-        }
         let moved = self.moved();
         let resting = self.pauses.names();
-        for dev in devices(&seen.balanced).into_iter().filter(|dev| !resting.contains(dev)) {
+        let all = devices(&seen.balanced);
+        self.link_losses.given_up.retain(|dev| all.contains(dev));
+        let left = |dev: &String| !resting.contains(dev) && !self.link_losses.given_up.contains(dev);
+        for dev in all.into_iter().filter(left).collect::<Vec<_>>() {
             let own: Vec<&BalancedSetting> = seen.balanced.iter().filter(|t| t.dev == dev).collect();
             // XPS follows interrupts.
             let followed = |all: &BTreeSet<Address>| all.iter().any(|a| matches!(a, Address::IrqCpus { .. }));
@@ -218,8 +218,17 @@ impl Service<'_> {
             let left = !own.iter().all(by_adapter);
             let heard = self.hear_interruption(seen, &dev).may_reset();
             let in_effect = own.iter().any(|t| t.is_in_effect(&seen.now));
-            if in_effect && (heard || left || self.evidence.cpus || !self.acts_on(&dev)) {
-                self.restore_moves(&dev);
+            let why = match () {
+                () if !in_effect => None,
+                () if !self.acts_on(&dev) => Some(MoveReason::NotContinued),
+                () if left && self.link_losses.contains(&dev) => Some(MoveReason::LinkWentDown),
+                () if heard => Some(MoveReason::InterfaceChanged),
+                () if self.evidence.cpus => Some(MoveReason::CpusChanged),
+                () if left => Some(MoveReason::NotContinued),
+                () => None,
+            };
+            if let Some(why) = why {
+                self.restore_moves(&dev, why);
                 written = true;
             }
         }
@@ -232,17 +241,17 @@ impl Service<'_> {
         written
     }
 
-    /// What was heard about this interface. The adapter has to know if its link went down.
+    /// What was heard about this interface. What is in effect after a change of its link is a new base of the adapter.
     fn hear_interruption(&mut self, seen: &Compared, dev: &str) -> Heard {
         let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
         if heard.link || heard.bound {
-            let host = self.host.clone();
-            self.follow.as_mut().into_iter().for_each(|f| f.interrupted(host.as_ref(), dev));
+            self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
         }
         heard
     }
 
-    pub(crate) fn restore_moves(&mut self, dev: &str) {
+    pub(crate) fn restore_moves(&mut self, dev: &str, why: MoveReason) {
+        let groups = self.groups.moved().any(|(moved, _)| moved == dev);
         let result = restore_balanced(self.host, &self.setup.store, Some(dev), &by_service(), &self.policy());
         let result = match result {
             Ok(None) => return,
@@ -253,10 +262,17 @@ impl Service<'_> {
         };
         let action = action(self.host.unix_time(), Cause::LoadRestored, vec![dev.into()], &result);
         if action.ending == ActionEnding::Kept {
+            let applied = result.as_ref().map(|o| o.applied.as_slice()).unwrap_or_default();
+            for actuator in Actuator::of_settings(applied, groups) {
+                self.state.count_move(dev, actuator, why);
+            }
             self.begin_again(dev);
             self.balanced.retain(|t| t.dev != dev);
         } else {
             self.failed(&action);
+            if result.is_ok() && self.link_losses.contains(dev) {
+                self.link_losses.given_up.insert(dev.into());
+            }
         }
         self.say(&Event::Acted(action.clone()));
         self.remember(action);
@@ -264,7 +280,12 @@ impl Service<'_> {
 
     /// At the end: the next service may continue; otherwise the guard restores what was moved.
     pub(crate) fn leave_tables(&mut self) {
-        let tables = self.compare().map(|seen| seen.map(|s| s.balanced).unwrap_or_default());
+        self.check_links();
+        let seen = self.compare();
+        if let Ok(Some(seen)) = &seen {
+            self.note_link_losses(&seen.now);
+        }
+        let tables = seen.map(|seen| seen.map(|s| s.balanced).unwrap_or_default());
         let state = self.left();
         let left = match (&tables, state) {
             (Ok(tables), Some(state)) if !tables.is_empty() => {
@@ -284,7 +305,8 @@ impl Service<'_> {
         if !released {
             // No guard is left. The next service must not take over what is restored now.
             let _ = ringwise_apply::take_tables(&self.setup.store, self.host.as_ref()); // it exists only after a hand-over
-            devices(&tables.unwrap_or_default()).iter().for_each(|dev| self.restore_moves(dev));
+            let all = devices(&tables.unwrap_or_default());
+            all.iter().for_each(|dev| self.restore_moves(dev, MoveReason::NotContinued));
         }
     }
 

@@ -17,12 +17,14 @@ pub(crate) fn balanced(rig: &Rig) -> usize {
 
 /// A second with these loads.
 pub(crate) fn second(rig: &Rig, service: &mut Service, layout: &Layout, rates: &Rates) {
+    service.check_links();
     let mut follow = service.follow.take().unwrap_or_default();
     let mut news = News::default();
     let resting: BTreeSet<String> = service.pauses.names();
     let rules = Rules {
         left_alone: &resting,
         acts: &|d| service.acts_on(d),
+        no_table: &|d| service.link_losses.contains(d),
         permitted: &service.permitted,
         machine: &service.machine,
     };

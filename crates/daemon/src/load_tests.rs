@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use ringwise_apply::{Policy, Request, restore_balanced};
 use ringwise_kfmt::notification::{Change, Uevent};
+use ringwise_knob::learned::LearnedWrite;
 use ringwise_model::{CpuId, Goal, Title};
 use ringwise_observe::CpuRates;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{Arrival, ArrivalQueue};
+use ringwise_testkit::sim::{Arrival, ArrivalQueue, At, Fault, Quirk};
 
 use crate::event::Event;
 use crate::follow::tests::rates;
 use crate::follow::{Finding, layout};
+use crate::link_watch::carrier_downs;
 use crate::load_rig::{balanced, hands_over, second};
+use crate::move_reason::{Actuator, MoveCount, MoveReason};
+use crate::schedule::Due;
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
 use crate::state::Cause;
@@ -266,31 +270,114 @@ fn events_end_the_moves_before_the_layout_is_corrected() {
     });
 }
 
-/// As on a NIC whose driver sets up the device again when its table is written.
+/// The service runs for `n` seconds, and looks at the host as soon as something is heard. Returns when the table was written.
+fn follow(rig: &Rig, service: &mut Service, first: &[u32], n: u32) -> Vec<Duration> {
+    let mut writes = Vec::new();
+    for _ in 0..n {
+        let before = table(rig);
+        seconds(rig, service, first, 1, true);
+        if service.schedule.due(rig.sim.since_boot()) == Due::Look {
+            later(service);
+            service.look(true);
+        }
+        if table(rig) != before {
+            writes.push(rig.sim.since_boot());
+        }
+    }
+    writes
+}
+
+/// As on a NIC whose driver sets up the device again when its table is written. The link needs longer to come back than the service waits.
 #[test]
-fn a_link_that_goes_down_right_after_a_write_ends_the_moves_for_long() {
+fn a_table_that_takes_the_link_down_is_not_written_again() {
     let rig = rig();
     let first = table(&rig);
-    rig.serve(|service| {
-        let mut writes = Vec::new();
-        for _ in 0..120 {
-            let before = table(&rig);
-            seconds(&rig, service, &first, 1, true);
-            if table(&rig) != before {
-                writes.push(rig.sim.since_boot());
-                heard(service, Change::Link, DEV);
-                later(service);
-                service.look(true);
-                assert_eq!(table(&rig), first, "the base is back");
-            }
-        }
-        assert_eq!(writes.len(), 1, "in two minutes: {:?}", service.state.actions);
+    rig.sim.quirk(DEV, Quirk::TableTakesLinkDown);
+    let downs = || carrier_downs(rig.host.as_ref(), DEV);
+    let events = rig.serve(|service| {
+        let writes = follow(&rig, service, &first, 40);
+        assert_eq!(writes.len(), 2, "the step, and the base: {:?}", service.state.actions);
+        assert_eq!((table(&rig), balanced(&rig), downs()), (first.clone(), 0, Some(2)));
+        assert!(writes[1] - writes[0] <= Duration::from_secs(5), "soon: {writes:?}");
+        assert_eq!(service.state.no_table_writes, [DEV]);
         let off =
             service.state.loads.iter().any(|l| matches!(&l.finding, Finding::Off { why } if why.contains("link")));
         assert!(off, "{:?}", service.state.loads);
         rig.sim.sleep(Duration::from_secs(1800));
-        seconds(&rig, service, &first, 30, true);
-        assert_ne!(table(&rig), first, "half an hour later it tries again: {:?}", service.state.loads);
+        assert_eq!(follow(&rig, service, &first, 40), [], "half an hour later it does not try again either");
+        assert!(service.state.moves.contains(&count(Actuator::Table, MoveReason::UnevenLoad, 1)));
+        assert!(service.state.moves.contains(&count(Actuator::Table, MoveReason::LinkWentDown, 1)));
+        assert_eq!(service.state.moves.len(), 2, "{:?}", service.state.moves);
+        assert!(service.pauses.list().is_empty(), "{:?}", service.pauses.list());
+    });
+    let logged = events.iter().filter(|e| matches!(e, Event::TableTookLinkDown { interface } if interface == DEV));
+    assert_eq!(logged.count(), 1, "{events:?}");
+    // Another service knows it.
+    let what = rig.setup.store.learned().unwrap().into_iter().map(|l| (l.device.name, l.what)).collect::<Vec<_>>();
+    assert_eq!(what, [(DEV.to_string(), LearnedWrite::LinkWentDown { times: 1 })]);
+    rig.serve(|service| {
+        assert_eq!(service.state.no_table_writes, [DEV]);
+        assert_eq!(follow(&rig, service, &first, 40), []);
+    });
+    // Until a person has it forgotten.
+    rig.setup.store.forget(&[]).unwrap();
+    rig.serve(|service| assert_eq!(follow(&rig, service, &first, 20).len(), 2));
+}
+
+fn count(actuator: Actuator, reason: MoveReason, count: u64) -> MoveCount {
+    MoveCount { interface: DEV.into(), actuator, reason, count }
+}
+
+/// The base is written once, even if that fails.
+#[test]
+fn a_base_that_cannot_be_restored_is_not_tried_again_where_it_takes_the_link_down() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.sim.quirk(DEV, Quirk::TableTakesLinkDown);
+    rig.serve(|service| {
+        while table(&rig) == first {
+            seconds(&rig, service, &first, 1, true);
+        }
+        // The driver does not accept the base.
+        rig.sim.fault(Fault::Ignore { at: At::Every });
+        follow(&rig, service, &first, 10);
+        let tries = |service: &Service| service.state.actions.iter().filter(|a| a.cause == Cause::LoadRestored).count();
+        assert_eq!(tries(service), 1, "{:?}", service.state.actions);
+        for _ in 0..30 {
+            rig.sim.sleep(Duration::from_secs(60));
+            later(service);
+            service.look(true);
+        }
+        assert_eq!(tries(service), 1, "{:?}", service.state.actions);
+    });
+}
+
+#[test]
+fn link_messages_without_a_loss_do_not_end_the_moves() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        while table(&rig) == first {
+            seconds(&rig, service, &first, 1, true);
+        }
+        // Another MTU: the driver may have set up its table again, so the base comes back.
+        heard(service, Change::Link, DEV);
+        later(service);
+        service.look(true);
+        assert_eq!(table(&rig), first);
+        seconds(&rig, service, &first, 60, true);
+        assert_ne!(table(&rig), first, "{:?}", service.state.loads);
+        // A cable that is unplugged long after a write.
+        rig.sim.sleep(Duration::from_secs(6));
+        service.check_links();
+        rig.sim.cable(DEV, false);
+        heard(service, Change::Link, DEV);
+        later(service);
+        service.look(true);
+        assert!(service.state.no_table_writes.is_empty(), "{:?}", service.state);
+        assert!(rig.setup.store.learned().unwrap().is_empty());
+        let off = |f: &Finding| matches!(f, Finding::Off { .. });
+        assert!(!service.state.loads.iter().any(|l| off(&l.finding)), "{:?}", service.state.loads);
     });
 }
 

@@ -14,6 +14,7 @@ use ringwise_model::{CpuId, CpuSet, Dir, Nic, Title, TxQueue};
 use crate::act::action;
 use crate::event::Event;
 use crate::follow::{LoadChange, LoadWrite, WriteReason};
+use crate::link_watch::LinkWatch;
 use crate::load::by_service;
 use crate::service::Service;
 use crate::setting_move::SettingMove;
@@ -44,6 +45,7 @@ impl Service<'_> {
         }
         let (WriteReason::Better { finding, .. } | WriteReason::Restore { finding }) = &write.why;
         if settled == Settled::Written {
+            self.state.count_move(&write.dev, write.actuator, write.reason);
             self.found(write.dev.clone(), finding.clone());
         }
     }
@@ -169,12 +171,16 @@ impl Service<'_> {
             steps: steps.iter().map(|(c, why)| balance_step(c.to.clone(), c.from.clone(), why.clone())).collect(),
             ..by_service()
         };
+        let watch = LinkWatch::before(self.host.as_ref(), dev, steps.iter().map(|(c, _)| &c.to));
         let result = self.run(&request, &self.policy());
         match &result {
             Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
             Err(e) if matches!(e.refusal(), Some(Refusal::Changed { .. })) => return Settled::ChangedOutside,
             Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return Settled::NotWritten,
             _ => {}
+        }
+        if result.is_ok() {
+            self.watch_link(dev, watch);
         }
         let action = action(self.host.unix_time(), cause, vec![dev.into()], &result);
         let settled = match action.ending {

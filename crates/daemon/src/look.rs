@@ -132,6 +132,8 @@ impl Service<'_> {
         }
         let newly_isolated = self.notice(&seen.now);
         self.notice_rollbacks(&seen.undone);
+        self.check_links();
+        self.note_link_losses(&seen.now);
         if ahead.is_none() {
             self.note_requests(&seen);
         }

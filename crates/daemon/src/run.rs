@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::ProcessId;
-use ringwise_kfmt::notification;
+use ringwise_kfmt::notification::{self, InterfaceChange};
 use ringwise_sys::monitor::{Channel, Heard, Monitor};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Host, guardian, io_text, memory};
@@ -127,7 +127,8 @@ impl Service<'_> {
     }
 
     fn hear(&mut self, monitor: &mut Monitor) {
-        let (evidence, totals) = (&mut self.evidence, &mut self.state.totals);
+        let now = self.now();
+        let (evidence, totals, links) = (&mut self.evidence, &mut self.state.totals, &mut self.link_losses);
         let mut heard = false;
         monitor.drain(&mut |h| match h {
             Heard::Lost(_) => {
@@ -140,22 +141,24 @@ impl Service<'_> {
                 totals.heard.files += 1;
                 heard = true;
             }
-            Heard::Datagram(channel, bytes) => match understood(channel, bytes, evidence) {
-                Some(matters) => {
-                    *count(&mut totals.heard, channel) += u64::from(matters);
-                    heard |= matters;
+            Heard::Datagram(channel, bytes) => {
+                match understood(channel, bytes, evidence, &mut |change| links.heard(change, now)) {
+                    Some(matters) => {
+                        *count(&mut totals.heard, channel) += u64::from(matters);
+                        heard |= matters;
+                    }
+                    // What cannot be read may have been anything.
+                    None => {
+                        evidence.lost();
+                        heard = true;
+                    }
                 }
-                // What cannot be read may have been anything.
-                None => {
-                    evidence.lost();
-                    heard = true;
-                }
-            },
+            }
         });
         if heard {
-            let now = self.now();
             self.prepared = None;
             self.schedule.heard(now);
+            self.check_links();
         }
     }
 
@@ -235,15 +238,22 @@ fn count(heard: &mut Notifications, channel: Channel) -> &mut u64 {
     }
 }
 
-/// Whether the datagram matters. `None`: it cannot be read.
-fn understood(channel: Channel, bytes: &[u8], evidence: &mut Evidence) -> Option<bool> {
+/// Whether the datagram matters. `None`: it cannot be read. `each`: receives each change of an interface.
+fn understood(
+    channel: Channel,
+    bytes: &[u8],
+    evidence: &mut Evidence,
+    each: &mut dyn FnMut(&InterfaceChange),
+) -> Option<bool> {
     let changes = match channel {
         Channel::Links => notification::links(bytes),
         Channel::Ethtool => notification::ethtool(bytes),
         Channel::Netdev => notification::netdev(bytes),
         Channel::Uevents => return notification::uevent(bytes).ok().map(|e| evidence.uevent(&e)),
     };
+    let changes = changes.ok()?;
+    changes.iter().for_each(each);
     // Each of them is evidence, so this must not stop at the first.
-    let matter: Vec<bool> = changes.ok()?.iter().map(|c| evidence.interface(c)).collect();
+    let matter: Vec<bool> = changes.iter().map(|c| evidence.interface(c)).collect();
     Some(matter.contains(&true))
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::follow::LoadFinding;
 use crate::losses::Loss;
+use crate::move_reason::{Actuator, MoveCount, MoveReason};
 use crate::pauses::Pause;
 
 const FILE: &str = "daemon.json";
@@ -59,6 +60,12 @@ pub struct ServiceState {
     /// Interfaces whose load is uneven, with the last finding.
     #[serde(default)]
     pub loads: Vec<LoadFinding>,
+    /// Changes because of the load since it started.
+    #[serde(default)]
+    pub moves: Vec<MoveCount>,
+    /// Interfaces whose RSS table is not written because of load, because a write took the link down.
+    #[serde(default)]
+    pub no_table_writes: Vec<String>,
 }
 
 /// A transaction of the service, or one that was refused.
@@ -214,6 +221,15 @@ fn path(store: &Store) -> PathBuf {
 }
 
 impl ServiceState {
+    /// Counts a change because of the load.
+    pub(crate) fn count_move(&mut self, interface: &str, actuator: Actuator, reason: MoveReason) {
+        let same = |m: &&mut MoveCount| (m.interface.as_str(), m.actuator, m.reason) == (interface, actuator, reason);
+        match self.moves.iter_mut().find(same) {
+            Some(m) => m.count += 1,
+            None => self.moves.push(MoveCount { interface: interface.into(), actuator, reason, count: 1 }),
+        }
+    }
+
     /// Writes the file. Every user may read it; it has no command line and no reason.
     ///
     /// Errors: the directory cannot be written, or others can write to it.

@@ -74,6 +74,10 @@ pub struct Service {
     pub notifications: [u64; 5],
     /// Interfaces whose load is uneven.
     pub uneven: Vec<String>,
+    /// Changes because of the load: interface, what was changed, why, and how often.
+    pub moves: Vec<(String, &'static str, &'static str, u64)>,
+    /// Interfaces whose RSS table is not written because of load, because a write took the link down.
+    pub no_table_writes: Vec<String>,
     /// RSS tables that would have been better.
     pub better_tables: u64,
     /// Entries of RSS tables that it has moved.
@@ -149,6 +153,13 @@ pub fn service(page: &mut Page, s: Option<&Service>) {
     }
     for device in &s.uneven {
         page.add(&t::SERVICE_UNEVEN, &[("device", device)], Value::Int(1));
+    }
+    for (device, actuator, reason, n) in &s.moves {
+        let labels = [("device", device.as_str()), ("actuator", *actuator), ("reason", *reason)];
+        page.add(&t::SERVICE_MOVES, &labels, Value::Int(*n));
+    }
+    for device in &s.no_table_writes {
+        page.add(&t::SERVICE_NO_TABLE, &[("device", device), ("reason", "link_went_down")], Value::Int(1));
     }
     page.add(&t::SERVICE_BETTER, &[], Value::Int(s.better_tables));
     page.add(&t::SERVICE_MOVED, &[], Value::Int(s.moved_entries));

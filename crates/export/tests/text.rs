@@ -89,6 +89,8 @@ fn what_the_service_does() -> Service {
         keeps: 41,
         transactions: [5, 1],
         written: 53,
+        moves: vec![("eth0".into(), "table", "uneven_load", 4), ("eth1".into(), "interrupt", "programs", 1)],
+        no_table_writes: vec!["eth1".into()],
         last_unix: Some(8),
         ..Service::default()
     }
@@ -135,6 +137,10 @@ fn both_forms_are_read_and_say_the_same() {
     assert_eq!(at(r#"ringwise_service_pauses{reason="competing"}"#), Some("2"));
     assert_eq!(at(r#"ringwise_service_pauses{reason="command"}"#), Some("0"));
     assert_eq!(at(r#"ringwise_service_transactions_total{verdict="failed"}"#), Some("1"));
+    let moves = r#"ringwise_service_moves_total{device="eth0",actuator="table",reason="uneven_load"}"#;
+    assert_eq!(at(moves), Some("4"));
+    let ended = r#"ringwise_service_table_moves_ended{device="eth1",reason="link_went_down"}"#;
+    assert_eq!(at(ended), Some("1"));
     assert_eq!(at("ringwise_service_last_action_timestamp_seconds"), Some("8"));
     assert_eq!(at("ringwise_check_timestamp_seconds"), Some("8"));
     assert_eq!(at(r#"ringwise_resets_seen_total{device="eth0"}"#), Some("0"));

@@ -1,4 +1,4 @@
-//! Writes that a device refused or ignored, remembered between runs.
+//! Writes that a device refused or ignored, or that took its link down, remembered between runs.
 #![warn(missing_docs)]
 
 use ringwise_model::DevId;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Family, Setting};
 
-/// A refused or ignored write, stored with device, driver and kernel; it is dropped when one of them changes.
+/// Such a write, stored with device, driver and kernel; it is dropped when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
-    /// Interface that refused or ignored the write.
+    /// Its interface.
     pub device: DevId,
     /// Its kernel driver. `None`: unknown.
     pub driver: Option<String>,
@@ -26,7 +26,7 @@ pub struct Learned {
     pub unix_time: u64,
 }
 
-/// How a device answered a write that had no effect.
+/// How a device answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnedWrite {
@@ -42,6 +42,11 @@ pub enum LearnedWrite {
         /// The value that was read back.
         got: Setting,
     },
+    /// The value was set, and the link went down for it. Plans set it nevertheless; only the service stops to write it because of load.
+    LinkWentDown {
+        /// How much `carrier_down_count` rose.
+        times: u32,
+    },
 }
 
 impl LearnedWrite {
@@ -56,7 +61,10 @@ impl Learned {
     /// refuses all, and an unsupported setting is unsupported with every value; other refusals apply only to the value
     /// that was requested.
     pub fn applies(&self, device: &DevId, driver: Option<&str>, kernel: &str, setting: &Setting) -> bool {
-        let same_host = self.kernel == kernel && self.driver.as_deref() == driver && self.device.same_device(device);
+        if matches!(self.what, LearnedWrite::LinkWentDown { .. }) {
+            return false;
+        }
+        let same_host = self.same_host(device, driver, kernel);
         if same_host && self.same_kind_of_rule(device, setting) {
             return true;
         }
@@ -68,11 +76,24 @@ impl Learned {
                 || self.asked.renamed(&device.name) == *setting)
     }
 
+    /// Whether a write of an RSS table has taken the link of this device down.
+    pub fn takes_link_down_for_rss(&self, device: &DevId, driver: Option<&str>, kernel: &str) -> bool {
+        let down = matches!(self.what, LearnedWrite::LinkWentDown { .. });
+        down && self.address.family() == Family::Rss && self.same_host(device, driver, kernel)
+    }
+
+    fn same_host(&self, device: &DevId, driver: Option<&str>, kernel: &str) -> bool {
+        self.kernel == kernel && self.driver.as_deref() == driver && self.device.same_device(device)
+    }
+
     /// Whether this record makes an older one obsolete. Some settings may refuse one value and accept another, so each
     /// refused value is remembered. A flow rule may be at any location, so each kind of rule is remembered.
     pub fn replaces(&self, old: &Self) -> bool {
         let same_host = old.device == self.device && old.driver == self.driver && old.kernel == self.kernel;
+        // That a value was refused does not show that another one leaves the link up.
+        let down = |l: &Self| matches!(l.what, LearnedWrite::LinkWentDown { .. });
         same_host
+            && down(self) == down(old)
             && match self.address.family() {
                 Family::Coalesce | Family::Pause => old.address == self.address && old.asked == self.asked,
                 Family::Rules if matches!(self.asked, Setting::FlowRule { .. }) => {
@@ -132,6 +153,26 @@ mod tests {
         let renamed = DevId { name: "lan0".into(), ..l.device.clone() };
         assert!(l.applies(&renamed, Some("igb"), "6.12", &xps("lan0", "3")));
         assert!(!l.applies(&renamed, Some("igb"), "6.12", &xps("lan0", "4")));
+    }
+
+    #[test]
+    fn a_link_that_went_down_is_no_refusal() {
+        let table = |dev: &str, queue| Setting::RssTable { dev: dev.into(), table: vec![queue; 8] };
+        let down = learned(table("eth1", 3), LearnedWrite::LinkWentDown { times: 1 });
+        assert!(!down.applies(&down.device, Some("igb"), "6.12", &table("eth1", 3)), "a plan may set it");
+        let renamed = DevId { name: "lan0".into(), ..down.device.clone() };
+        assert!(down.takes_link_down_for_rss(&renamed, Some("igb"), "6.12"));
+        assert!(!down.takes_link_down_for_rss(&renamed, Some("igb"), "6.13"), "another kernel, another try");
+        assert!(!down.takes_link_down_for_rss(&renamed, Some("igc"), "6.12"));
+        let other = DevId { bus_address: Some("0000:02:00.0".into()), ..down.device.clone() };
+        assert!(!down.takes_link_down_for_rss(&other, Some("igb"), "6.12"));
+        let refused = learned(table("eth1", 3), LearnedWrite::Refused { errno: 22, words: String::new() });
+        assert!(!refused.takes_link_down_for_rss(&renamed, Some("igb"), "6.12"));
+        assert!(!refused.replaces(&down) && !down.replaces(&refused), "both are remembered");
+        let again = learned(table("eth1", 4), LearnedWrite::LinkWentDown { times: 2 });
+        assert!(again.replaces(&down));
+        let mask = learned(xps("eth1", "3"), LearnedWrite::LinkWentDown { times: 1 });
+        assert!(!mask.takes_link_down_for_rss(&renamed, Some("igb"), "6.12"), "no RSS table was written");
     }
 
     #[test]

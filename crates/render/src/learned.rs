@@ -1,4 +1,4 @@
-//! The page of `learned`: one line for each setting that plans avoid.
+//! The page of `learned`: one line for each setting that a device refused or ignored, or that took its link down.
 
 use ringwise_knob::Learned;
 use ringwise_knob::learned::LearnedWrite;
@@ -14,6 +14,7 @@ fn found(l: &Learned, errno_text: fn(i32) -> String) -> String {
         LearnedWrite::Refused { errno, words } if words.is_empty() => format!("refused: {}", errno_text(*errno)),
         LearnedWrite::Refused { words, .. } => format!("refused: {words}"),
         LearnedWrite::Ignored { got } => format!("reads back as {}", got.value_text()),
+        LearnedWrite::LinkWentDown { .. } => "the link went down".into(),
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use ringwise_apply::{Ending, Entry, Journals, Store, TransactionKind};
-use ringwise_daemon::ServiceState;
 use ringwise_daemon::pauses::PauseReason;
+use ringwise_daemon::{MoveCount, ServiceState};
 use ringwise_discover::Options;
 use ringwise_export::{
     Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Service, Standing, counters, findings, own, serve,
@@ -320,6 +320,11 @@ fn numbers(s: &ServiceState) -> Service {
             [heard.links, heard.ethtool, heard.netdev, heard.uevents, heard.files]
         },
         uneven: s.loads.iter().filter(|l| !l.finding.is_about_groups()).map(|l| l.interface.clone()).collect(),
+        moves: {
+            let of = |m: &MoveCount| (m.interface.clone(), m.actuator.name(), m.reason.name(), m.count);
+            s.moves.iter().map(of).collect()
+        },
+        no_table_writes: s.no_table_writes.clone(),
         better_tables: s.totals.better_tables,
         moved_entries: s.totals.moved_entries,
         taken_back: s.totals.taken_back,

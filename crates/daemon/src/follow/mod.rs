@@ -32,6 +32,7 @@ use ringwise_observe::{Counters, Layout, Rates, Sampler};
 use ringwise_sys::{Host, Result};
 
 use crate::compared::{LoadLayout, PermittedCpus};
+use crate::move_reason::{Actuator, MoveReason};
 
 use count::{Counting, CountingAll};
 use facts::{Facts, facts};
@@ -137,6 +138,9 @@ pub(crate) struct LoadWrite {
     pub dev: String,
     pub change: LoadChange,
     pub why: WriteReason,
+    /// As it is counted.
+    pub actuator: Actuator,
+    pub reason: MoveReason,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -156,6 +160,8 @@ pub(crate) struct Rules<'a> {
     pub left_alone: &'a BTreeSet<String>,
     /// Whether the table and the interrupts of this interface may be written.
     pub acts: &'a dyn Fn(&str) -> bool,
+    /// Whether a write of its table takes the link of this interface down.
+    pub no_table: &'a dyn Fn(&str) -> bool,
     /// CPUs that may serve the queues of each interface.
     pub permitted: &'a PermittedCpus,
     pub machine: &'a LoadLayout,
@@ -234,10 +240,11 @@ impl Follow {
         }
     }
 
-    /// The link of this interface went down, or its device was set up again. What is in effect is the base.
-    pub(crate) fn interrupted(&mut self, host: &dyn Host, dev: &str) {
+    /// A write took the link of this interface down. What is in effect is the base.
+    pub(crate) fn link_went_down(&mut self, dev: &str, now: Duration) {
         if let Some(f) = self.followed.get_mut(dev) {
-            f.adapter.interrupted(host.since_boot());
+            f.adapter.link_went_down(now);
+            (f.facts, f.counting, f.counts) = (None, None, None);
         }
     }
 
@@ -317,7 +324,8 @@ impl Follow {
             let one = self.followed.entry(dev.clone()).or_default();
             let turn = (rules.acts)(dev).then_some(&mut self.turn);
             let (packets, permitted) = (packets.as_ref(), rules.permitted.get(dev));
-            let read = Reading { dev, wiring, rates, packets, permitted, machine: rules.machine };
+            let no_table = (rules.no_table)(dev);
+            let read = Reading { dev, wiring, rates, packets, permitted, machine: rules.machine, no_table };
             one.second(host, &read, turn, news);
         }
     }
@@ -422,7 +430,7 @@ impl Followed {
             return;
         }
         let packets_per_s = s.queues.iter().filter_map(|q| q.packets).sum();
-        self.follow_up(host, dev, packets_per_s, &action, news);
+        self.follow_up(host, read, packets_per_s, &action, news);
         if let Some(finding) = finding_of(&action).filter(|_| !self.about.outlasts(&action)) {
             self.about = finding.subject();
             news.findings.push((dev.to_string(), finding));
@@ -430,14 +438,15 @@ impl Followed {
     }
 
     fn write(&self, dev: &str, action: &Action) -> Option<LoadWrite> {
-        let (moves, why) = match action {
+        let (moves, why, reason) = match action {
             Action::Propose(p) => {
                 let finding = Finding::moved(p);
                 let (before_percent, predicted_percent) = finding.percent()?;
-                (&p.moves, WriteReason::Better { before_percent, predicted_percent, finding })
+                let why = WriteReason::Better { before_percent, predicted_percent, finding };
+                (&p.moves, why, MoveReason::of_step(&p.moves))
             }
             Action::Restore { moves, why } => {
-                (moves, WriteReason::Restore { finding: Finding::taken_back(moves, *why) })
+                (moves, WriteReason::Restore { finding: Finding::taken_back(moves, *why) }, (*why).into())
             }
             _ => return None,
         };
@@ -453,14 +462,21 @@ impl Followed {
             Moves::Interrupt(m) => LoadChange::Interrupt(m.clone()),
             Moves::Rps(m) => LoadChange::Rps(m.clone()),
         };
-        Some(LoadWrite { dev: dev.into(), change, why })
+        Some(LoadWrite { dev: dev.into(), change, why, actuator: Actuator::of(moves), reason })
     }
 
-    fn follow_up(&mut self, host: &Arc<dyn Host>, dev: &str, packets_per_s: u64, action: &Action, news: &mut News) {
-        let now = host.since_boot();
+    fn follow_up(
+        &mut self,
+        host: &Arc<dyn Host>,
+        read: &Reading<'_>,
+        packets_per_s: u64,
+        action: &Action,
+        news: &mut News,
+    ) {
+        let (now, dev) = (host.since_boot(), read.dev);
         match action {
             Action::Rest(RestReason::TableUnknown | RestReason::CpusNotRead) if self.facts.is_none() => {
-                self.read_facts(host, dev, now, news);
+                self.read_facts(host, read, now, news);
             }
             Action::Rest(
                 RestReason::Even
@@ -478,13 +494,13 @@ impl Followed {
         }
     }
 
-    fn read_facts(&mut self, host: &Arc<dyn Host>, dev: &str, now: Duration, news: &mut News) {
+    fn read_facts(&mut self, host: &Arc<dyn Host>, read: &Reading<'_>, now: Duration, news: &mut News) {
         if self.mute && now < self.facts_at + FACTS_LAST {
             return;
         }
         self.facts_at = now;
-        match device(host, dev, DEADLINE) {
-            Ok(nic) => self.facts = Some(facts(&nic, &host_key(host.as_ref()))),
+        match device(host, read.dev, DEADLINE) {
+            Ok(nic) => self.facts = Some(facts(&nic, &host_key(host.as_ref()), read.no_table)),
             Err(_) if self.mute => {}
             Err(e) => {
                 self.mute = true;

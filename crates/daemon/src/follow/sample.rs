@@ -88,6 +88,8 @@ pub(super) struct Reading<'a> {
     /// CPUs that may serve its queues. `None`: unknown.
     pub permitted: Option<&'a BTreeSet<u32>>,
     pub machine: &'a LoadLayout,
+    /// A write of its table takes its link down.
+    pub no_table: bool,
 }
 
 /// The sample of one interface. Counters that were not read are unknown. `facts`: `None` before they are read.
@@ -194,7 +196,15 @@ mod tests {
         let drops = |links: BTreeMap<String, LinkRates>| {
             let rates = Rates { seconds: 1.0, links, ..Rates::default() };
             let machine = &LoadLayout::default();
-            let r = Reading { dev: "eth0", wiring: &wiring, rates: &rates, packets: None, permitted: None, machine };
+            let r = Reading {
+                dev: "eth0",
+                wiring: &wiring,
+                rates: &rates,
+                packets: None,
+                permitted: None,
+                machine,
+                no_table: false,
+            };
             let s = sample(&r, None, Duration::from_secs(7));
             (s.nic_drops, s.stack_drops, s.queues[0].drops)
         };

@@ -49,6 +49,7 @@ fn text(o: &Obstacle) -> String {
         O::Learned { what: LearnedWrite::Ignored { got } } => {
             format!("accepted before on this kernel, but without effect: it read back as {}", got.value_text())
         }
+        O::Learned { what: LearnedWrite::LinkWentDown { .. } } => "the link went down for it before on this kernel".into(),
         O::Instead { obstacle, instead } => format!("{obstacle}; {} instead", instead.value_text()),
         O::Configured { obstacle, by } => format!("{obstacle} ({})", configured_in(by)),
         O::RulesNeedRestart => "they need ntuple, and this driver may restart the device when it is switched, which was skipped \

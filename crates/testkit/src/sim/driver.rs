@@ -165,7 +165,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
             // lab: "igb: -L resets a table that was set manually", "igb: after -L the table is equal" (also a user's table)
             set_table(nic, |n| blocks(n, combined));
             // lab: wait_link after -L
-            s.extra[i].link_at = now + Duration::from_millis(1500);
+            s.extra[i].link_down_until(now + Duration::from_millis(1500));
         }
         Driver::Virtio => {
             // lab: "virtio: -L rewrites affinity", "virtio: the driver presets XPS" (drivers/net/virtio_net.c, virtnet_set_affinity)
@@ -266,7 +266,7 @@ pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Resul
     }
     if driver == Driver::Igb {
         // lab: wait_link after -G
-        s.extra[i].link_at = now + Duration::from_millis(1200);
+        s.extra[i].link_down_until(now + Duration::from_millis(1200));
     }
     Ok(())
 }

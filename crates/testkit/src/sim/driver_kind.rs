@@ -41,6 +41,8 @@ pub enum Quirk {
     Rounds,
     /// Moderation is accepted but not applied. lab: "quirk 1: accepted and not done"
     IgnoresModeration,
+    /// A write of an RSS table sets up the device again: the link is away for eight seconds. lab: "the link went down and up twice"
+    TableTakesLinkDown,
     /// Moderation of odd queues is refused. lab: "quirk 16: odd queues refuse"
     OddQueues,
 }

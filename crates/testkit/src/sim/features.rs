@@ -108,7 +108,7 @@ pub(super) fn set_pause(s: &mut State, dev: &str, want: &Pause) -> Result<()> {
     if matches!(driver, Driver::Igb | Driver::E1000e) && asked.autoneg == Some(true) {
         // The link partner decides too; the device is restarted. lab: "igb: pause with autonegotiation"
         *p = Pause { autoneg: Some(true), ..*p };
-        s.extra[i].link_at = now + std::time::Duration::from_millis(1500);
+        s.extra[i].link_down_until(now + std::time::Duration::from_millis(1500));
     } else {
         *p = asked;
     }

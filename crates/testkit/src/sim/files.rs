@@ -179,6 +179,7 @@ fn device(s: &State, i: usize) -> Tree {
     };
     t.file(format!("{dir}/uevent"), format!("{kind}INTERFACE={name}\nIFINDEX={}", nic.dev.ifindex.map_or(0, |x| x.0)));
     put(&mut t, format!("{dir}/mtu"), &nic.link.mtu, u32::to_string);
+    t.file(format!("{dir}/carrier_down_count"), s.extra[i].carrier_downs);
     if s.link_is_back(i) {
         put(&mut t, format!("{dir}/operstate"), &nic.link.operstate, String::clone);
         put(&mut t, format!("{dir}/carrier"), &nic.link.carrier, |b| u8::from(*b).to_string());

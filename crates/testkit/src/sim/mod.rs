@@ -57,6 +57,8 @@ pub(crate) struct Extra {
     pub rss_by_user: bool,
     /// No link before this time.
     pub link_at: Duration,
+    /// How often the link went down.
+    pub carrier_downs: u32,
     /// Its bond does not use it again.
     pub left_out_by_bond: bool,
     /// See [`Quirk`].
@@ -65,6 +67,13 @@ pub(crate) struct Extra {
     pub managed: BTreeSet<u32>,
     /// Files of the device, made again when it changes.
     pub tree: Option<Tree>,
+}
+
+impl Extra {
+    pub(crate) fn link_down_until(&mut self, at: Duration) {
+        self.link_at = at;
+        self.carrier_downs += 1;
+    }
 }
 
 pub(crate) struct State {
@@ -122,6 +131,7 @@ impl Sim {
                 driver: Driver::of(n),
                 rss_by_user: false,
                 link_at: Duration::ZERO,
+                carrier_downs: 0,
                 left_out_by_bond: false,
                 quirks: BTreeSet::new(),
                 managed: driver::managed(n),
@@ -301,6 +311,7 @@ impl Sim {
     pub fn cable(&self, dev: &str, there: bool) {
         let mut s = self.lock();
         if let Some(i) = s.index(dev) {
+            s.extra[i].carrier_downs += u32::from(!there && s.nics[i].link.carrier == Fact::Known(true));
             s.nics[i].link.carrier = Fact::Known(there);
             s.nics[i].link.operstate = Fact::Known(if there { "up" } else { "down" }.into());
             s.stale_all();

@@ -1,6 +1,7 @@
 //! RSS: what the kernel and the drivers accept and refuse, with the messages that only netlink returns.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ringwise_kfmt::ethtool_ioctl::{self as ioctl, TableOrder, fields};
 use ringwise_kfmt::{ethtool_nl as nl, nl as attrs};
@@ -10,7 +11,7 @@ use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use super::State;
 use super::driver;
-use super::driver_kind::Driver;
+use super::driver_kind::{Driver, Quirk};
 use super::refusal::{bad, fact, no};
 
 /// RSS_SET and similar requests, and hash fields by netlink.
@@ -215,6 +216,16 @@ struct Order {
 
 /// The context of the request.
 fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
+    let made = store(s, i, o)?;
+    if s.extra[i].quirks.contains(&Quirk::TableTakesLinkDown) {
+        let now = s.now;
+        s.extra[i].link_down_until(now + Duration::from_secs(8));
+        s.stale(i);
+    }
+    Ok(made)
+}
+
+fn store(s: &mut State, i: usize, o: Order) -> Result<u32> {
     let by = s.version();
     let driver = s.extra[i].driver;
     let nic = &mut s.nics[i];

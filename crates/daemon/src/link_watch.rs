@@ -1,0 +1,125 @@
+//! Whether a write because of the load took the link of its interface down: some drivers set up the device again for a new RSS table.
+//!
+//! `carrier_down_count` decides: `netif_carrier_off` (net/sched/sch_generic.c) increments it at once. A link message alone proves nothing:
+//! another MTU and promiscuous mode cause one, too.
+
+use std::time::Duration;
+
+use ringwise_knob::{Family, Setting, path};
+use ringwise_sys::Host;
+
+/// A link that goes down within this time after a write does so because of it.
+pub(crate) const LIKELY_CAUSE: Duration = Duration::from_secs(5);
+
+/// A write whose effect on the link is not known yet.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkWatch {
+    /// The RSS table among what was written.
+    pub table: Option<Setting>,
+    /// When the write ended.
+    written: Duration,
+    /// `carrier_down_count` just before the write. `None`: unknown.
+    downs: Option<u32>,
+    /// The first link message since the write.
+    message: Option<Duration>,
+}
+
+/// What a write did to the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkVerdict {
+    /// Not known yet.
+    Open,
+    /// Nothing.
+    StayedUp,
+    /// It went down. `times`: how much `carrier_down_count` rose; `None`: the count is unknown, and there was a link message.
+    WentDown { times: Option<u32> },
+}
+
+impl LinkWatch {
+    /// Just before these settings of the interface are written.
+    pub(crate) fn before<'a>(host: &dyn Host, dev: &str, settings: impl Iterator<Item = &'a Setting>) -> Self {
+        let rss = |s: &&Setting| s.address().is_some_and(|a| a.family() == Family::Rss);
+        let table = settings.filter(rss).last().cloned();
+        Self { table, written: host.since_boot(), downs: carrier_downs(host, dev), message: None }
+    }
+
+    /// They are written.
+    pub(crate) fn written(&mut self, now: Duration) {
+        self.written = now;
+    }
+
+    /// A link message about the interface was received.
+    pub(crate) fn heard(&mut self, now: Duration) {
+        self.message.get_or_insert(now);
+    }
+
+    /// `downs`: `carrier_down_count` now. `None`: unknown.
+    pub(crate) fn verdict(&self, downs: Option<u32>, now: Duration) -> LinkVerdict {
+        let end = self.written + LIKELY_CAUSE;
+        let in_time = self.message.is_some_and(|at| at <= end);
+        match (self.downs, downs) {
+            // Looked at too late, the count alone does not show when it rose.
+            (Some(before), Some(after)) if before != after => match now <= end || in_time || self.message.is_none() {
+                true => LinkVerdict::WentDown { times: Some(after.wrapping_sub(before)) },
+                false => LinkVerdict::StayedUp,
+            },
+            (None, _) | (_, None) if in_time => LinkVerdict::WentDown { times: None },
+            _ if now > end => LinkVerdict::StayedUp,
+            _ => LinkVerdict::Open,
+        }
+    }
+}
+
+/// How often the link of this interface went down. `None`: unknown.
+pub(crate) fn carrier_downs(host: &dyn Host, dev: &str) -> Option<u32> {
+    host.read_text(&path::of_device(dev, "carrier_down_count")).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn watch(downs: Option<u32>, message: Option<u64>) -> LinkWatch {
+        LinkWatch { table: None, written: ms(10_000), downs, message: message.map(ms) }
+    }
+
+    #[test]
+    fn the_count_decides() {
+        let down = |times| LinkVerdict::WentDown { times: Some(times) };
+        assert_eq!(watch(Some(3), None).verdict(Some(3), ms(15_000)), LinkVerdict::Open);
+        assert_eq!(watch(Some(3), None).verdict(Some(3), ms(15_001)), LinkVerdict::StayedUp);
+        assert_eq!(watch(Some(3), None).verdict(Some(4), ms(10_000)), down(1));
+        assert_eq!(watch(Some(3), None).verdict(Some(5), ms(15_000)), down(2));
+        assert_eq!(watch(Some(u32::MAX), None).verdict(Some(0), ms(11_000)), down(1));
+        // Another MTU: a message, and the link stays up.
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(Some(3), ms(12_000)), LinkVerdict::Open);
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(Some(3), ms(16_000)), LinkVerdict::StayedUp);
+    }
+
+    #[test]
+    fn the_first_message_decides_where_the_count_is_read_late() {
+        let down = LinkVerdict::WentDown { times: Some(1) };
+        assert_eq!(watch(Some(3), Some(14_900)).verdict(Some(4), ms(30_000)), down);
+        assert_eq!(watch(Some(3), Some(19_000)).verdict(Some(4), ms(30_000)), LinkVerdict::StayedUp);
+        // Nothing is heard on this host: the write is the likely cause.
+        assert_eq!(watch(Some(3), None).verdict(Some(4), ms(16_000)), down);
+        let mut w = watch(Some(3), None);
+        w.heard(ms(11_000));
+        w.heard(ms(29_000));
+        assert_eq!(w.verdict(Some(4), ms(30_000)), down, "only the first one counts");
+    }
+
+    #[test]
+    fn without_the_count_a_message_in_time_is_enough() {
+        let unknown = LinkVerdict::WentDown { times: None };
+        assert_eq!(watch(None, Some(11_000)).verdict(Some(4), ms(12_000)), unknown);
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(None, ms(12_000)), unknown);
+        assert_eq!(watch(None, None).verdict(None, ms(12_000)), LinkVerdict::Open);
+        assert_eq!(watch(None, None).verdict(None, ms(15_001)), LinkVerdict::StayedUp);
+        assert_eq!(watch(None, Some(15_001)).verdict(None, ms(15_001)), LinkVerdict::StayedUp);
+    }
+}
