@@ -1,9 +1,6 @@
 //! Interfaces whose link goes down when their RSS table is written: the service does not write the table because of load again, also after
 //! a restart. They are recorded with what devices refused (`ringwise learned`).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
 use ringwise_apply::Refusal;
 use ringwise_kfmt::notification::{Change, InterfaceChange};
 use ringwise_knob::learned::LearnedWrite;
@@ -14,35 +11,6 @@ use ringwise_model::{Nic, Snapshot};
 use crate::event::Event;
 use crate::link_watch::{LinkVerdict, LinkWatch, carrier_downs};
 use crate::service::Service;
-
-/// What is known about links and writes.
-#[derive(Debug, Default)]
-pub(crate) struct LinkLosses {
-    /// Writes whose effect is not known yet, by interface.
-    watched: BTreeMap<String, LinkWatch>,
-    /// Found since the last look, which records them: the table that was written, and how often the link went down.
-    new: BTreeMap<String, (Setting, u32)>,
-    /// What was found now or by an earlier service. `None`: not read yet.
-    learned: Option<Vec<Learned>>,
-    /// Interfaces, as they are named now.
-    names: BTreeSet<String>,
-    /// Interfaces whose base could not be restored: another try would take the link down again.
-    pub given_up: BTreeSet<String>,
-}
-
-impl LinkLosses {
-    /// Whether a write of its RSS table takes the link of this interface down.
-    pub(crate) fn contains(&self, dev: &str) -> bool {
-        self.names.contains(dev)
-    }
-
-    /// A link message about this interface was received.
-    pub(crate) fn heard(&mut self, change: &InterfaceChange, now: Duration) {
-        let link = matches!(change.change, Change::Link | Change::Gone);
-        let watch = change.name.as_ref().filter(|_| link).and_then(|name| self.watched.get_mut(name));
-        watch.into_iter().for_each(|w| w.heard(now));
-    }
-}
 
 impl Service<'_> {
     /// From now on the link of this interface is watched.

@@ -3,9 +3,11 @@
 //! `carrier_down_count` decides: `netif_carrier_off` (net/sched/sch_generic.c) increments it at once. A link message alone proves nothing:
 //! another MTU and promiscuous mode cause one, too.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_knob::{Family, Setting, path};
+use ringwise_kfmt::notification::{Change, InterfaceChange};
+use ringwise_knob::{Family, Learned, Setting, path};
 use ringwise_sys::Host;
 
 /// A link that goes down within this time after a write does so because of it.
@@ -67,6 +69,35 @@ impl LinkWatch {
             _ if now > end => LinkVerdict::StayedUp,
             _ => LinkVerdict::Open,
         }
+    }
+}
+
+/// What is known about links and writes.
+#[derive(Debug, Default)]
+pub(crate) struct LinkWatches {
+    /// Writes whose effect is not known yet, by interface.
+    pub watched: BTreeMap<String, LinkWatch>,
+    /// Found since the last look, which records them: the table that was written, and how often the link went down.
+    pub new: BTreeMap<String, (Setting, u32)>,
+    /// What was found now or by an earlier service. `None`: not read yet.
+    pub learned: Option<Vec<Learned>>,
+    /// Interfaces, as they are named now.
+    pub names: BTreeSet<String>,
+    /// Interfaces whose base could not be restored: another try would take the link down again.
+    pub given_up: BTreeSet<String>,
+}
+
+impl LinkWatches {
+    /// Whether a write of its RSS table takes the link of this interface down.
+    pub(crate) fn contains(&self, dev: &str) -> bool {
+        self.names.contains(dev)
+    }
+
+    /// A link message about this interface was received.
+    pub(crate) fn heard(&mut self, change: &InterfaceChange, now: Duration) {
+        let link = matches!(change.change, Change::Link | Change::Gone);
+        let watch = change.name.as_ref().filter(|_| link).and_then(|name| self.watched.get_mut(name));
+        watch.into_iter().for_each(|w| w.heard(now));
     }
 }
 

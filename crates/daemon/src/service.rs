@@ -19,7 +19,7 @@ use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::follow::Follow;
 use crate::followed_groups::FollowedGroups;
-use crate::link_losses::LinkLosses;
+use crate::link_watch::LinkWatches;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
@@ -115,7 +115,7 @@ pub(crate) struct Service<'a> {
     /// Settings that were moved because of the load, as last compared or written.
     pub balanced: Vec<BalancedSetting>,
     /// Writes that may have taken a link down, or have.
-    pub link_losses: LinkLosses,
+    pub link_losses: LinkWatches,
     /// A table or an interrupt could not be restored, because another run holds the lock.
     pub retry: bool,
     /// What was last reported about moves that could not be written.
@@ -195,7 +195,7 @@ impl<'a> Service<'a> {
             permitted: PermittedCpus::new(),
             machine: LoadLayout::default(),
             balanced: Vec::new(),
-            link_losses: LinkLosses::default(),
+            link_losses: LinkWatches::default(),
             retry: false,
             noted_moves: None,
             published: None,
