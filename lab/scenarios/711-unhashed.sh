@@ -72,7 +72,7 @@ same "the NIC puts frames without a hash on queue 0" "$(class_on 0 pppoe_ipv4)" 
 listen mq0 --sample 1
 frames mq1 mq0 pppoe 300
 heard
-check "RPS on queue 0 is proposed" grep -q '"command":"ringwise plan --set mq0.rps_cpus.0=' /tmp/f.json
+check "RPS on queue 0 is proposed" grep -q '"command":"ringwise plan --goal GOAL --set mq0.rps_cpus.0=' /tmp/f.json
 check "as not in effect" grep -q '"remedy":"rps","dev":"mq0","queue":0,"in_effect":false' /tmp/f.json
 
 # --- RPS spreads PPPoE by the flow inside
@@ -114,7 +114,7 @@ same "by addresses one queue gets all" "$(busiest)" 1000
 same "and the document agrees" "$(predicted now_percent)" 1000
 will=$(predicted with_ports_percent)
 check "with ports it would be much less ($will of 1000)" [ "$will" -lt 500 ]
-check "with the command" grep -q '"command":"ringwise plan --set mq0.rss.fields.udp4=sdfn' /tmp/line
+check "with the command" grep -q '"command":"ringwise plan --goal GOAL --set mq0.rss.fields.udp4=sdfn' /tmp/line
 ethtool -N mq0 rx-flow-hash udp4 sdfn
 udp_sample
 same "with ports the busiest queue gets what was predicted" "$(busiest)" "$will"

@@ -91,6 +91,9 @@ pub(super) static RULES: &[Rule] = &[
         condition: "RPS is set, although the queues are already spread over the local CPUs",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus; ethtool -l DEV",
         ours: Some(""),
+        by_hand: &[
+            "keep RPS if the traffic is PPPoE or a tunnel: put rps_cpus into the configuration file, otherwise plan removes it",
+        ],
         judge: |cx, say| planned::judge("Q05", cx, say),
         ..Rule::BASE
     },

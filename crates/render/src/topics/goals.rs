@@ -27,7 +27,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Use it|if you do not know the workload, or no other goal fits",
             "Queues|kept",
-            "RPS|only for a device with one queue; RFS is kept",
+            "RPS|set on a device with one queue, switched off on others unless you configure rps_cpus; RFS is kept",
             "Rest|kept; nothing in it interrupts traffic",
             "Try|ringwise plan --goal balanced",
             "See|ringwise help goal, local, irq, xps",
@@ -42,14 +42,16 @@ pub(super) const TOPICS: &[Topic] = &[
          CPU that received it, but an interrupt on that other node completes it.",
         &[
             "Use it|on hosts that pass on more packets than they answer",
-            "Queues|one for each local CPU, hardware threads included (with --allow-disruption); nearby nodes: ringwise help remote",
+            "Queues|one for each local CPU, hardware threads included; changing the number needs --allow-disruption. Nearby \
+             nodes: ringwise help remote",
             "Ports|plan all ports in one command. A plan that names one port (plan eth1 --goal forward) neither reads \
              nor changes the layout of the others: queue 3 of eth1 may then be on another CPU than queue 3 of eth0.",
             "RSS|the table is weighted if that takes 5 % or more off the busiest CPU: a CPU whose core has another \
              CPU with queues, or one that is kept free, carries two thirds of one that has its core alone. Only queues of \
              interfaces of the plan count. A table that was changed outside ringwise, or is \
              configured, stays.",
-            "RPS|for one receive queue, on all threads of other cores near it; RFS off",
+            "RPS|set on a device with one queue, on all threads of other cores near it; switched off on others unless \
+             you configure rps_cpus (PPPoE: ringwise help unhashed). RFS off",
             "Rest|LRO off, and pause frames off except where RDMA uses the device (both with --allow-disruption); \
              moderation is kept",
             "Try|ringwise plan --goal forward",

@@ -33,7 +33,7 @@ pub(super) const TOPICS: &[Topic] = &[
              accelerated RFS need ntuple.",
             "Kernel|ethtool -k DEV shows, ethtool -K DEV changes",
             "Show|ringwise show DEV: line features; -v lists all",
-            "Set|ringwise plan --set eth1.features.gro=true; configuration key features, by the kernel's names or \
+            "Set|ringwise plan --goal GOAL --set eth1.features.gro=true; configuration key features, by the kernel's names or \
              ethtool's short ones. Most features restart the device, so they need --allow-disruption.",
             "Goals|forward proposes LRO off; stream sets GRO on and proposes TSO on; rpc sets ntuple on if the driver \
              supports accelerated RFS",
@@ -51,7 +51,7 @@ pub(super) const TOPICS: &[Topic] = &[
              seen one by one.",
             "Kernel|features rx-gro and rx-gro-hw: ethtool -k DEV, ethtool -K DEV gro on",
             "Show|ringwise show DEV: line features",
-            "Set|ringwise plan --set eth1.features.gro=true; configuration key features.gro. rx-gro does not \
+            "Set|ringwise plan --goal GOAL --set eth1.features.gro=true; configuration key features.gro. rx-gro does not \
              interrupt traffic.",
             "Goals|stream sets it on; no other goal changes it",
             "See|docs/knobs/features.md; rule M10; ringwise help lro",
@@ -68,7 +68,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Why|Off on routers and bridges. On servers GRO does nearly the same.",
             "Kernel|feature rx-lro: ethtool -k DEV, ethtool -K DEV lro off",
             "Show|ringwise show DEV: line features",
-            "Set|ringwise plan --set eth1.features.lro=false --allow-disruption; configuration key features.lro",
+            "Set|ringwise plan --goal GOAL --set eth1.features.lro=false --allow-disruption; configuration key features.lro",
             "Goals|forward proposes LRO off",
             "See|docs/knobs/features.md; rule M11; ringwise help gro",
         ],
@@ -84,7 +84,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Why|Sending large amounts of data costs far fewer passes through the stack.",
             "Kernel|features tx-tcp-segmentation and tx-generic-segmentation: ethtool -k DEV, ethtool -K DEV tso on",
             "Show|ringwise show DEV: line features",
-            "Set|ringwise plan --set eth1.features.tso=true --allow-disruption; configuration key features.tso",
+            "Set|ringwise plan --goal GOAL --set eth1.features.tso=true --allow-disruption; configuration key features.tso",
             "Goals|stream proposes TSO on",
             "See|docs/knobs/features.md; rule M14",
         ],
@@ -100,7 +100,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -l DEV shows the numbers and their maximum, ethtool -L DEV combined N changes them. A \
              change can take the link down for seconds and reset affinity, RSS and XPS.",
             "Show|ringwise: column QUEUES, for example 8/8; ringwise show DEV: first line",
-            "Set|ringwise plan eth1 --queues 4 --allow-disruption, or ringwise plan --set eth1.channels.combined=4 \
+            "Set|ringwise plan eth1 --queues 4 --allow-disruption, or ringwise plan --goal GOAL --set eth1.channels.combined=4 \
              --allow-disruption; configuration keys queues and channels",
             "Goals|forward, rpc, stream and latency propose a number; balanced and mixed keep it",
             "See|docs/knobs/channels.md; rules Q01 Q02 Q03; ringwise help 8/8",
@@ -130,7 +130,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -g DEV shows the sizes and their maximum, ethtool -G DEV rx N changes them. A change \
              loses the packets in the rings.",
             "Show|ringwise show DEV: line rings",
-            "Set|ringwise plan --set eth1.rings.rx=1024 --allow-disruption (rx=max: the longest that the driver and the memory of the \
+            "Set|ringwise plan --goal GOAL --set eth1.rings.rx=1024 --allow-disruption (rx=max: the longest that the driver and the memory of the \
              node allow); configuration key rings, also for \
              receive buffers (rx_buf_len), header split (tcp_data_split, hds_thresh), completions (cqe_size) and push modes",
             "Goals|no goal changes rings",
@@ -149,7 +149,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -a DEV shows, ethtool -A DEV autoneg off rx off tx off changes. The link is negotiated \
              again.",
             "Show|ringwise show DEV: line pause",
-            "Set|ringwise plan --set eth1.pause.autoneg=false --set eth1.pause.rx=false --set eth1.pause.tx=false \
+            "Set|ringwise plan --goal GOAL --set eth1.pause.autoneg=false --set eth1.pause.rx=false --set eth1.pause.tx=false \
              --allow-disruption; configuration key pause",
             "Goals|forward proposes it off, unless RDMA runs on the interface",
             "See|docs/knobs/pause.md; rules R1.07 D16",
@@ -183,7 +183,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Drivers|igb, igc, e1000 and e1000e have no switch for it: rx-usecs 1 and 3 (e1000 and e1000e: also 4) select modes \
              in which the driver adapts, 10 to 10000 are fixed; igb with one interrupt for both directions has rx-usecs only",
             "Show|ringwise show DEV: line moderation",
-            "Set|ringwise plan --set eth1.coalesce.adaptive-rx=false --set eth1.coalesce.rx-usecs=62; configuration \
+            "Set|ringwise plan --goal GOAL --set eth1.coalesce.adaptive-rx=false --set eth1.coalesce.rx-usecs=62; configuration \
              key coalesce",
             "Goals|rpc: adaptive; stream: policy bulk; latency: policy latency; mixed: a policy for each group; \
              others keep it",
@@ -224,7 +224,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -x DEV shows the table, ethtool -X DEV equal 4 changes it; ethtool -n DEV rx-flow-hash \
              udp4 shows the fields",
             "Show|ringwise show DEV: line RSS",
-            "Set|ringwise plan --set 'eth1.rss.table=equal 4' --set eth1.rss.fields.udp4=sdfn; configuration key rss",
+            "Set|ringwise plan --goal GOAL --set 'eth1.rss.table=equal 4' --set eth1.rss.fields.udp4=sdfn; configuration key rss",
             "Goals|forward weights the table by the capacity of CPUs (help forward); mixed may divide it among groups",
             "See|docs/knobs/rss.md; rules Q18 Q19 Q20 Q21 Q33; ringwise explain shows the queue of a flow",
         ],
@@ -249,7 +249,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|ethtool -n DEV shows, ethtool -N DEV flow-type tcp4 dst-port 443 action 2 adds a rule, ethtool \
              -K DEV ntuple on switches the feature on",
             "Show|ringwise show DEV: line flow rules; -v lists them",
-            "Set|ringwise plan --set 'eth1.rule=tcp4 dst-port 443 action 2'; configuration key rule",
+            "Set|ringwise plan --goal GOAL --set 'eth1.rule=tcp4 dst-port 443 action 2'; configuration key rule",
             "Goals|mixed, and groups of the configuration file, create rules for their flows; rpc sets ntuple on if the driver \
              supports accelerated RFS",
             "See|docs/knobs/rules.md, docs/groups.md; rules Q27 Q28 R1.10; the rules of check: ringwise help rules",
@@ -284,7 +284,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/proc/irq/N/smp_affinity_list, effective_affinity_list. The number N changes with the channels, \
              so ringwise names the queue instead.",
             "Show|ringwise show DEV: the matrix; -v adds the numbers",
-            "Set|ringwise plan --set 'eth1.irq_cpus.3=4'; configuration key irq_cpus",
+            "Set|ringwise plan --goal GOAL --set 'eth1.irq_cpus.3=4'; configuration key irq_cpus",
             "See|docs/knobs/irq.md; rules A01 A02 A03 A08 A17; ringwise help matrix, pending, irqbalance",
         ],
         knob: Some(KnobValues::Interrupts),
@@ -301,7 +301,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/class/net/DEV/queues/tx-N/xps_cpus and xps_rxqs, as hexadecimal masks; empty: no CPU. A \
              device with one transmit queue has no XPS.",
             "Show|ringwise show DEV: line XPS",
-            "Set|ringwise plan --set 'eth1.xps_cpus.0=0,4'; configuration keys xps_cpus and xps_rxqs",
+            "Set|ringwise plan --goal GOAL --set 'eth1.xps_cpus.0=0,4'; configuration keys xps_cpus and xps_rxqs",
             "Goals|every goal gives each CPU the queue whose interrupt is nearest to it",
             "See|docs/knobs/xps.md; rules Q14 Q15 Q16 Q17",
         ],
@@ -319,7 +319,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/class/net/DEV/queues/rx-N/rps_cpus, a hexadecimal mask; for new queues \
              /proc/sys/net/core/rps_default_mask",
             "Show|ringwise show DEV: line RPS",
-            "Set|ringwise plan --set eth1.rps_cpus=1-3; configuration key rps_cpus",
+            "Set|ringwise plan --goal GOAL --set eth1.rps_cpus=1-3; configuration key rps_cpus",
             "Goals|they set it only on a device with one queue (latency: never), and switch it off on one with several",
             "See|docs/knobs/rps.md; rules Q04 Q05 Q07 Q08 R3.17; ringwise help rfs",
         ],
@@ -346,7 +346,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/proc/sys/net/core/rps_sock_flow_entries and /sys/class/net/DEV/queues/rx-N/rps_flow_cnt; both \
              are rounded up to a power of two",
             "Show|ringwise show DEV: line RFS",
-            "Set|ringwise plan --set host.rfs_entries=32768 --set eth1.rps_flow_cnt=4096; configuration keys \
+            "Set|ringwise plan --goal GOAL --set host.rfs_entries=32768 --set eth1.rps_flow_cnt=4096; configuration keys \
              rfs_entries and rps_flow_cnt",
             "Goals|rpc and stream switch it on, forward and latency off; balanced and mixed keep it. rpc also switches \
              ntuple on if the driver supports accelerated RFS.",
@@ -378,7 +378,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/class/net/DEV/napi_defer_hard_irqs, gro_flush_timeout, threaded; for one instance the \
              netlink request napi-set",
             "Show|ringwise show DEV: line NAPI, if something is set",
-            "Set|ringwise plan --set eth1.napi.defer_hard_irqs=2 --set eth1.napi.gro_flush_timeout_ns=200000; \
+            "Set|ringwise plan --goal GOAL --set eth1.napi.defer_hard_irqs=2 --set eth1.napi.gro_flush_timeout_ns=200000; \
              configuration key napi",
             "Goals|every plan pins NAPI threads to the CPU of their queue's interrupt",
             "See|docs/knobs/napi.md; rules A19 M05 M06 R0.13",
@@ -426,7 +426,7 @@ pub(super) const TOPICS: &[Topic] = &[
              wait longer. Spread the load first.",
             "Kernel|/proc/sys/net/core/NAME, sysctl net.core.NAME",
             "Show|ringwise show DEV -v: line net.core",
-            "Set|ringwise plan --set 'host.sysctl.\"net.core.netdev_budget\"=600'; configuration key sysctl in \
+            "Set|ringwise plan --goal GOAL --set 'host.sysctl.\"net.core.netdev_budget\"=600'; configuration key sysctl in \
              [host]",
             "Goals|no goal changes them; the table of RFS has its own key, rfs_entries",
             "See|docs/knobs/host.md; rules D01 D02 D03 M07 M19; ringwise help squeeze",
@@ -454,7 +454,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us; for all CPUs /dev/cpu_dma_latency, \
              as long as it is open",
             "Show|ringwise show DEV -v: line wake-up",
-            "Set|ringwise plan --set 'host.cpu_latency.2-5=10'; configuration key cpu_latency in [host]; for the run \
+            "Set|ringwise plan --goal GOAL --set 'host.cpu_latency.2-5=10'; configuration key cpu_latency in [host]; for the run \
              time of a program: ringwise hold --cpu-latency 0 -- CMD",
             "Goals|latency gives the CPUs of its queues 5 us",
             "See|docs/knobs/host.md; rule H07",

@@ -168,10 +168,11 @@ fn rule(means: &Means, class: TrafficClass) -> String {
     format!("ethtool -N {} flow-type {matches} action Q", means.dev)
 }
 
-/// The command that sets it. `None`: more than one decision is needed.
+/// The command that sets it. `None`: more than one decision is needed. `GOAL` stands for the goal of the host, because a plan
+/// without it changes the other settings to the default goal.
 fn command(r: &Remedy, means: &Means) -> Option<String> {
     Some(match r {
-        Remedy::Rps { queue, cpus, .. } => format!("ringwise plan --set {}.rps_cpus.{queue}={cpus}", means.dev),
+        Remedy::Rps { queue, cpus, .. } => format!("ringwise plan --goal GOAL --set {}.rps_cpus.{queue}={cpus}", means.dev),
         Remedy::RpsAbove { dev, cpus, .. } => {
             format!("echo {} >{}", mask(cpus), path::of_rx(dev, 0, "rps_cpus"))
         }
@@ -179,7 +180,7 @@ fn command(r: &Remedy, means: &Means) -> Option<String> {
         Remedy::HashUdpPorts { flow_types } => hash_ports(&means.dev, flow_types, means.driver.as_deref()),
         Remedy::FlowRules { .. } if means.flow_rules == FlowRules::Off => {
             let restarts = driver_restarts_for_ntuple(means.driver.as_deref());
-            format!("ringwise plan --set {}.features.ntuple=true{}", means.dev, permission(restarts))
+            format!("ringwise plan --goal GOAL --set {}.features.ntuple=true{}", means.dev, permission(restarts))
         }
         Remedy::FlowRules { .. } => return None,
     })
@@ -187,7 +188,7 @@ fn command(r: &Remedy, means: &Means) -> Option<String> {
 
 fn hash_ports(dev: &str, flow_types: &[&str], driver: Option<&str>) -> String {
     let sets: Vec<String> = flow_types.iter().map(|k| format!("--set {dev}.rss.fields.{k}=sdfn")).collect();
-    format!("ringwise plan {}{}", sets.join(" "), permission(driver_restarts_for_rss(driver)))
+    format!("ringwise plan --goal GOAL {}{}", sets.join(" "), permission(driver_restarts_for_rss(driver)))
 }
 
 /// What a command needs if it makes the driver restart the device.

@@ -74,24 +74,24 @@ const BLOCK: &str = "\
 #  share  traffic                     most devices hash  mostly on queue
 #   5.0%  VXLAN                       ports per flow     3 (100.0%)
 #         hash the ports of UDP:
-#           ringwise plan --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
+#           ringwise plan --goal GOAL --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
 #  10.0%  WireGuard (port 51820)      ports per peer     3 (100.0%)
 #         threaded NAPI of wg0 is on
 #         RPS on wg0: echo ff >/sys/class/net/wg0/queues/rx-0/rps_cpus
 #         hash the ports of UDP:
-#           ringwise plan --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
+#           ringwise plan --goal GOAL --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
 #         flow rules by peer's address, port, if the driver accepts them:
 #           ethtool -N eth1 flow-type udp4 src-ip PEER src-port PORT action Q
 #         they need the feature ntuple:
-#           ringwise plan --set eth1.features.ntuple=true
+#           ringwise plan --goal GOAL --set eth1.features.ntuple=true
 #  12.0%  ESP                         addresses          2 (63.3%)
 #         flow rules by SPI, if the driver accepts them:
 #           ethtool -N eth1 flow-type esp4 spi SPI action Q
 #         they need the feature ntuple:
-#           ringwise plan --set eth1.features.ntuple=true
+#           ringwise plan --goal GOAL --set eth1.features.ntuple=true
 #  31.0%  PPPoE with IPv4             nothing            0 (100.0%)
 #         RPS on queue 0, by the flow inside:
-#           ringwise plan --set eth1.rps_cpus.0=0-7
+#           ringwise plan --goal GOAL --set eth1.rps_cpus.0=0-7
 #         RPS on ppp0: echo ff >/sys/class/net/ppp0/queues/rx-0/rps_cpus
 #   9.0%  IP in two VLAN tags (QinQ)  nothing            1 (100.0%)
 #         RPS of queue 1 spreads it over CPUs 2-3
@@ -100,7 +100,7 @@ const BLOCK: &str = "\
 # eth1: hash fields udp4 sd udp6 sd; flow rules off; symmetric hash none
 # udp4 hashed by addresses only: queue 6 gets 45.8 % of the sampled packets.
 # With the ports hashed, the busiest queue would get 31.0 %:
-#   ringwise plan --set eth1.rss.fields.udp4=sdfn
+#   ringwise plan --goal GOAL --set eth1.rss.fields.udp4=sdfn
 ";
 
 #[test]
@@ -108,7 +108,7 @@ fn the_block() {
     let block = text(&interval());
     assert_eq!(block, BLOCK);
     for line in block.lines() {
-        assert!(line.chars().count() <= COLUMNS || line.contains("ringwise plan --set"), "{line}");
+        assert!(line.chars().count() <= COLUMNS || line.contains("ringwise plan --goal GOAL --set"), "{line}");
     }
     // It comes after the flows and before the line about the sample.
     let all = flows::text(Shape::Lines, &interval(), 1, &Style::plain(None));
@@ -194,7 +194,7 @@ fn the_same_in_json() {
     assert_eq!((&esp["looked_at"], &esp["bytes"], &esp["busiest_queue"]), (&120.into(), &12_000.into(), &2.into()));
     assert_eq!(esp["on_busiest_queue"], 76);
     let pppoe = &class("pppoe_ipv4")["remedies"];
-    assert_eq!(pppoe[0]["command"], "ringwise plan --set eth1.rps_cpus.0=0-7");
+    assert_eq!(pppoe[0]["command"], "ringwise plan --goal GOAL --set eth1.rps_cpus.0=0-7");
     assert_eq!((&pppoe[1]["remedy"], &pppoe[1]["dev"]), (&"rps_above".into(), &"ppp0".into()));
     let qinq = &class("qinq")["remedies"][0];
     assert_eq!((&qinq["in_effect"], &qinq["command"]), (&true.into(), &serde_json::Value::Null));
