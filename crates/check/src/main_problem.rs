@@ -23,6 +23,7 @@ pub(crate) fn planned_fix(cx: &RuleContext) -> PlannedFix {
     PlannedFix {
         rules: cx.planned.keys().map(ToString::to_string).collect(),
         changes: cx.i.plan.as_ref().map_or(0, |p| p.steps.iter().filter(is_asked).count()),
+        goal: cx.router_goal(),
         traffic_times: cx.plan_shares_for_locality(),
         command: cx.command(&PlanArguments::planned()),
     }
@@ -55,9 +56,11 @@ fn find(fix: &PlannedFix, findings: &[Finding]) -> Option<MainProblem> {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
         let others = |f: &Finding| f.remedy.is_some() && !std::ptr::eq(f, top) && fix.rules.contains(&f.rule);
         let fixed = if findings.iter().any(others) { "this and other findings" } else { "this" };
-        out += &match fix.traffic_times {
-            None => format!(" {n} would fix {fixed}:"),
-            Some(part) => format!(
+        out += &match (fix.goal, fix.traffic_times) {
+            // The number of changes is that of another goal.
+            (Some(goal), _) => format!(" Goal {goal}, for a router, would fix {fixed}:"),
+            (None, None) => format!(" {n} would fix {fixed}:"),
+            (None, Some(part)) => format!(
                 " {n} would fix {fixed}, but by the plan's model the host then carries {part:.1} times as \
                  much traffic. Measure before you keep it (ringwise bench forward --help):"
             ),

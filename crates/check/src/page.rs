@@ -9,7 +9,7 @@ use ringwise_model::order::Order;
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
     let mut out = vec![("Inputs", r.reads.to_string())];
     if r.rates {
-        out.push(("Samples", "two, because the rule compares counters (--for 5s); without them it is skipped".into()));
+        out.push(("Samples", "two, because the rule compares counters: check takes them on this host (1 s apart, or --for), except with --passive; a recording has them only if it was made with capture --for 5s".into()));
     }
     out.push(("Precondition", r.guard.into()));
     out.push(("Condition", r.condition.into()));
@@ -178,7 +178,7 @@ pub fn markdown(r: &Rule) -> String {
 pub fn index_page() -> String {
     let mut out = format!(
         "# Rules of `ringwise check`\n\n{} rules with a page each; `ringwise check --explain ID` prints the same text. Rules marked \
-         *two samples* compare counters and need `--for`. [rules-left-out.md](rules-left-out.md) lists the rules that \
+         *two samples* compare counters: `check` takes both on this host, and a recording has them if it was made with `capture --for`. [rules-left-out.md](rules-left-out.md) lists the rules that \
          `check` does not judge, and why.\n\n\
          An id is a name without an order. Its letter names the subject: A interrupts and their CPUs, D lost packets, F forwarding, H \
          hardware and system, M interrupt moderation, Q queues and steering, W the configuration. An id with R and two numbers, such as \

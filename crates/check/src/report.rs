@@ -1,7 +1,7 @@
 //! The result of an audit.
 
 use ringwise_knob::Reason;
-use ringwise_model::Cause;
+use ringwise_model::{Cause, Goal};
 use serde::{Deserialize, Serialize};
 
 use crate::found::Found;
@@ -218,6 +218,8 @@ pub(crate) struct PlannedFix {
     pub rules: std::collections::BTreeSet<String>,
     /// Its changes to the interfaces of the check.
     pub changes: usize,
+    /// The goal that the command names, if the plan of this check has another one.
+    pub goal: Option<Goal>,
     /// By its model, how many times as much traffic the host then carries, where queues share CPUs to be on their own node.
     pub traffic_times: Option<f64>,
     /// The command that shows it.

@@ -18,6 +18,8 @@ use crate::traffic::{LinkTraffic, Traffic};
 pub enum GoalOrigin {
     /// An option on the command line.
     Requested,
+    /// `--goal auto`: the role of the host.
+    Auto,
     /// The active transaction.
     ActiveTransaction,
     /// The configuration file.
@@ -31,6 +33,8 @@ impl GoalOrigin {
     pub fn words(self) -> &'static str {
         match self {
             Self::Requested => "requested",
+            // The first line of the page shows the role.
+            Self::Auto => "chosen by auto",
             Self::ActiveTransaction => "active transaction",
             Self::Config => "configuration file",
             Self::Default => "default",
@@ -255,7 +259,7 @@ impl<'a> RuleContext<'a> {
 
     /// The command `ringwise plan …` that adds `fix` to what the user requested.
     pub fn command(&self, fix: &PlanArguments) -> String {
-        let words = fix.words(self.chosen_goal(), self.i.devs);
+        let words = fix.words(self.router_goal().or(self.chosen_goal()), self.i.devs);
         shell::join(["ringwise", "plan"].map(str::to_string).into_iter().chain(words))
     }
 
@@ -264,9 +268,16 @@ impl<'a> RuleContext<'a> {
         PlanArguments::planned().words(self.chosen_goal(), self.i.devs)
     }
 
+    /// The goal of a router, if the host looks like one and nothing names a goal. Its plan places the queues as well, so it fixes
+    /// the same findings.
+    pub(crate) fn router_goal(&self) -> Option<Goal> {
+        let open = self.i.goal_from == GoalOrigin::Default && self.role.role == Role::Forward;
+        self.role.goal().filter(|g| open && *g != self.goal())
+    }
+
     /// The goal that the user chose, unless it is the default.
     fn chosen_goal(&self) -> Option<Goal> {
-        let chosen = matches!(self.i.goal_from, GoalOrigin::ActiveTransaction | GoalOrigin::Requested);
+        let chosen = matches!(self.i.goal_from, GoalOrigin::ActiveTransaction | GoalOrigin::Requested | GoalOrigin::Auto);
         Some(self.goal()).filter(|g| chosen && *g != Goal::Balanced)
     }
 

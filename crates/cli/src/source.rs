@@ -22,11 +22,29 @@ pub(crate) struct Source {
     /// `--passive`: only files in /proc and /sys are read.
     pub passive: bool,
     /// The directory of the recording, if it is below the named one.
-    pub nested: Option<PathBuf>,
+    pub nested: Option<Nested>,
     /// The file of `--from`, for proposed commands.
     pub recording: Recording,
     /// The program that made the recording; `None`: the host is not a recording.
     pub recorded_by: Option<RecordedBy>,
+}
+
+/// What a directory of `--from` holds, if it is not a recording itself.
+#[derive(Debug)]
+pub(crate) enum Nested {
+    /// One capture, directly in it.
+    Capture(PathBuf),
+    /// One tree, in it or deeper.
+    Tree(PathBuf),
+}
+
+impl Nested {
+    fn note(&self) -> String {
+        match self {
+            Self::Capture(path) => format!("ringwise: reading {}, the only capture in that directory", path.display()),
+            Self::Tree(path) => format!("ringwise: reading {}, the only tree of proc/ and sys/ below", path.display()),
+        }
+    }
 }
 
 /// Whether a word in the place of an interface is the name of a plan file.
@@ -50,7 +68,7 @@ fn within(dir: &Path) -> Option<Result<Source>> {
     let first = files.first()?;
     Some(match files.len() {
         1 => match recording(first) {
-            Ok(source) => Ok(Source { nested: Some(first.clone()), ..source }),
+            Ok(source) => Ok(Source { nested: Some(Nested::Capture(first.clone())), ..source }),
             Err(e) => Err(unreadable(first, &e)),
         },
         n => {
@@ -64,14 +82,17 @@ fn within(dir: &Path) -> Option<Result<Source>> {
 fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
     let fail = |text: String| Fail::error(text).code("recording_unreadable").errno(e.errno).file(path);
     let below = ringwise_sys::directories_of_captures(path);
-    if below == 0 {
+    let Some(one) = below.first() else {
         return fail(format!("{e}\nExpected {EXPECTED}"));
-    }
-    let directories = ringwise_text::plural(below, "subdirectory");
+    };
+    let directories = ringwise_text::plural(below.len(), "subdirectory");
     let text = format!(
-        "{e}\nringwise check and plan read every capture directly in a directory; this one has {directories} with captures"
+        "{e}\nringwise check and plan read every capture directly in a directory; this one has {directories} with captures\n\
+         Other commands read one capture, such as {}",
+        one.display()
     );
-    fail(text).next(format!("ringwise check --from {}/*", path.display()))
+    // `join` adds no second slash.
+    fail(text).next(format!("ringwise check --from {}", path.join("*").display()))
 }
 
 pub(crate) fn live() -> Result<Source> {
@@ -88,7 +109,7 @@ pub(crate) const EXPECTED: &str =
 /// Opens a recording. The error names the file.
 pub(crate) fn recording(path: &Path) -> ringwise_sys::Result<Source> {
     let captured = Captured::open(path)?;
-    let nested = captured.nested().map(|below| path.join(below));
+    let nested = captured.nested().map(|below| Nested::Tree(path.join(below)));
     let recorded_by = match captured.is_foreign() {
         true => RecordedBy::Other,
         false => RecordedBy::Ringwise { version: captured.info().tool.clone() },
@@ -154,8 +175,8 @@ impl Source {
 
     /// Reads the host, and reports on stderr how many values need root.
     pub(crate) fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
-        if let Some(path) = &self.nested {
-            out::note(common.quiet, &format!("ringwise: reading {}, the only host below", path.display()));
+        if let Some(nested) = &self.nested {
+            out::note(common.quiet, &nested.note());
         }
         let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| self.cannot_read(&e))?;
         if !self.recorded {

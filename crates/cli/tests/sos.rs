@@ -263,7 +263,7 @@ fn a_report_below_the_named_directory_is_named() {
     let from = above.0.display().to_string();
     let o = run(&["show", "--from", &from]);
     let note = String::from_utf8_lossy(&o.stderr).into_owned();
-    assert!(note.contains(&format!("reading {from}/sosreport-edge7, the only host below")), "{note}");
+    assert!(note.contains(&format!("reading {from}/sosreport-edge7, the only tree of proc/ and sys/ below")), "{note}");
     assert!(o.status.success());
     std::fs::create_dir_all(above.0.join("other/proc")).unwrap();
     std::fs::write(above.0.join("other/proc/interrupts"), "  CPU0\n").unwrap();

@@ -162,12 +162,12 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
         }
         ValueKind::Goal => {
             if let Err(unknown) = text.parse::<Goal>() {
-                let near = unknown.meant.map_or_else(|| say(kind), |g| format!("\"{g}\""));
-                let only_an_option = match text {
-                    "auto" => " of a file: only --goal auto looks at the host and chooses one",
-                    _ => "",
+                let hint = match (text, unknown.meant) {
+                    ("auto", _) => " of a file: only --goal auto looks at the host and chooses one".into(),
+                    (_, Some(goal)) => format!("; did you mean \"{goal}\"?"),
+                    (_, None) => String::new(),
                 };
-                wrong(format!("\"{text}\" is not a goal{only_an_option}"), near);
+                wrong(format!("\"{text}\" is not a goal{hint}"), say(kind));
             }
         }
         ValueKind::Cpus | ValueKind::Queues | ValueKind::RssTable | ValueKind::Key => {

@@ -43,7 +43,12 @@ impl fmt::Display for Error {
                     return write!(f, "; no interface was found");
                 }
                 let shown: Vec<&str> = existing.iter().take(NAMES).map(String::as_str).collect();
-                let lead = if near.is_some() { " There are" } else { "; there are" };
+                let lead = match (near, existing.len()) {
+                    (Some(_), 1) => " There is",
+                    (Some(_), _) => " There are",
+                    (None, 1) => "; there is",
+                    (None, _) => "; there are",
+                };
                 write!(f, "{lead} {}", shown.join(" "))?;
                 if existing.len() > NAMES {
                     write!(f, " and {} more", existing.len() - NAMES)?;

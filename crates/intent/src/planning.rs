@@ -6,7 +6,7 @@ use ringwise_apply::{Planner, Store};
 use ringwise_check::RoleGuess;
 use ringwise_discover::Options;
 use ringwise_knob::{CreatedObject, Learned, ManualChange};
-use ringwise_model::{Cause, Intent, Snapshot};
+use ringwise_model::{Cause, Goal, Intent, Snapshot};
 use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 
@@ -91,6 +91,11 @@ impl Planning {
         self
     }
 
+    /// The goal that fits the role of the host, where nothing names a goal. `None`: the role is not evident.
+    pub fn better_goal(&self) -> Option<Goal> {
+        self.role.as_ref().and_then(RoleGuess::goal)
+    }
+
     /// Plans without changes that interrupt traffic, even if they were requested.
     pub fn without_disruption(&mut self) {
         self.intent.allow_disruption = false;
@@ -122,7 +127,7 @@ impl Planning {
         let mut plan = ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.hands(take))
             .map_err(Error::Plan)?;
         plan.refused.extend(self.missing.iter().map(Missing::not_possible));
-        if let Some((role, goal)) = self.role.as_ref().and_then(|r| Some((r, r.goal()?))) {
+        if let Some((role, goal)) = self.role.as_ref().zip(self.better_goal()) {
             plan.advice.push(format!(
                 "this host {}: goal {goal} is made for that (ringwise plan --goal {goal})",
                 role.words()

@@ -78,9 +78,10 @@ pub(crate) fn half_reserved(m: &Machine, devs: &[Dev], intent: &Intent) -> Optio
     let taken = beside.intersection(&planned);
     let whole = intent.reserve.union(&beside);
     (!taken.is_empty()).then(|| {
+        let (cpu, take) = if taken.len() == 1 { ("CPU", "takes") } else { ("CPUs", "take") };
         format!(
-            "the reserved CPUs share cores with CPUs {taken}, which take interrupts: a program there and the interrupts slow each other \
-             down. To reserve whole cores: --reserve {whole}"
+            "the reserved CPUs share cores with {cpu} {taken}, which {take} interrupts: a program there and the interrupts slow each \
+             other down. To reserve whole cores: --reserve {whole}"
         )
     })
 }

@@ -14,6 +14,7 @@ pub struct RuleText {
 }
 
 const SCALING: &str = "kernel documentation, networking/scaling";
+const MODEL: &str = "a model of ringwise (ringwise help modelled)";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 
 const RULES: &[RuleText] = &[
@@ -129,7 +130,7 @@ const RULES: &[RuleText] = &[
         id: "Q33",
         title: "RSS table weighted by CPU capacity",
         why: "Two threads share the resources of their core. With an even table their queues overflow while CPUs with a core of their own still have headroom. With shares by capacity, all CPUs are full at the same load. The capacity of two threads is a model: a third more than that of one.",
-        source: SCALING,
+        source: MODEL,
     },
     RuleText {
         id: "R0.09",

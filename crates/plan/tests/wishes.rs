@@ -270,10 +270,10 @@ fn unsupported_settings_are_listed_in_the_plan() {
             format!(
                 "eth1 moderation of queues 0-1: the driver moderates only the whole device, not single queues {said}"
             ),
-            format!("eth1 NAPI: not readable, so it stays unchanged: knob: not read {said}"),
+            format!("eth1 NAPI: not readable, so left unchanged: knob: not read {said}"),
             format!("eth1 RSS hash: this kernel has no symmetric transforms (needs Linux 6.8 or later) {said}"),
             format!(
-                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it stays unchanged: knob: not read {said}"
+                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so left unchanged: knob: not read {said}"
             ),
         ]
     );

@@ -115,9 +115,8 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
 
 /// Which goal may fit better. Without a chosen goal the default may be wrong, and so may be what the rules expect.
 fn goal_hint(role: &RoleGuess, goal: &str, by_default: bool) -> String {
-    let host = match role.role {
-        Role::Forward => "router",
-        Role::Server => "server",
+    match role.role {
+        Role::Forward | Role::Server => {}
         Role::NotEvident if goal == Goal::default().to_string() => {
             return "; if it routes packets: --goal forward; if it answers requests (database, web): --goal rpc; if it moves \
                     much data (backup): --goal stream"
@@ -125,8 +124,14 @@ fn goal_hint(role: &RoleGuess, goal: &str, by_default: bool) -> String {
         }
         Role::NotEvident => return String::new(),
     };
-    let better = role.goal().map(|g| g.to_string()).filter(|g| by_default && g != goal);
-    better.map(|goal| format!("; for a {host}: --goal {goal}")).unwrap_or_default()
+    let better = role.goal().filter(|g| by_default && g.to_string() != goal);
+    better.map(for_role).unwrap_or_default()
+}
+
+/// The goal that fits the role of a host, as the end of a line: `; for a router: --goal forward`.
+pub(crate) fn for_role(goal: Goal) -> String {
+    let host = if goal == Goal::Forward { "router" } else { "server" };
+    format!("; for a {host}: --goal {goal}")
 }
 
 /// The number of rules; with `-v` their ids.
@@ -171,8 +176,11 @@ fn summary(r: &Report, style: &Style) -> String {
         Some(s) => format!("; 2 samples in {s:.1} s"),
         None => String::new(),
     };
+    // Interfaces with the same finding share a line, but not the count.
+    let shown: BTreeSet<_> = r.findings.iter().map(|f| (&f.rule, &f.text, &f.also, f.severity)).collect();
+    let each = if shown.len() < r.findings.len() { " (each interface counts)" } else { "" };
     let text = format!(
-        "{}, {}, {} info; {}{samples}.",
+        "{}, {}, {} info{each}; {}{samples}.",
         plural(n(Severity::Error), "error"),
         plural(n(Severity::Warning), "warning"),
         n(Severity::Info),

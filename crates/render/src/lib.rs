@@ -14,6 +14,7 @@ mod columns;
 pub mod compare;
 pub mod competing;
 pub mod control;
+mod doubled_cores;
 pub mod explain;
 mod facts;
 pub mod fleet;

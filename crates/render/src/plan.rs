@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Setting, Step, VectorName};
 use ringwise_model::order::Order;
-use ringwise_model::{CpuSet, DEFAULT_CONFIG, Fact, Goal, Snapshot};
-use ringwise_plan::{DevLayout, DoubledCore, NotPossible, Obstacle, Plan, SkippedInterface};
+use ringwise_model::{DEFAULT_CONFIG, Fact, Goal, Snapshot};
+use ringwise_plan::{NotPossible, Obstacle, Plan, SkippedInterface};
 
 use super::bands::{bands, now_text};
 use super::competing;
 use super::control;
+use super::doubled_cores;
 use super::gains;
 use super::groups;
 use super::interrupts;
@@ -78,6 +79,8 @@ pub struct PlanPageOptions {
     pub config_refused: Option<String>,
     /// What the command line requests beside the configuration file of the plan.
     pub not_in_file: NotInFile,
+    /// The goal that fits the role of the host better than that of the plan. `None`: the role is not evident, or a goal was chosen.
+    pub better_goal: Option<Goal>,
 }
 
 /// The whole page.
@@ -101,7 +104,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &PlanPageOptions, style: &St
         out.push_str(&manual_changes::kept(plan, again, style));
         return out;
     }
-    let mut out = named(plan, style) + &head(plan, w);
+    let mut out = named(plan, style) + &head(plan, how, w);
     let mut notes = Sources::default();
     let index = PlanIndex::new(plan);
     if how.full {
@@ -166,7 +169,7 @@ fn nothing_to_change(plan: &Plan) -> String {
     }
 }
 
-fn head(plan: &Plan, w: Option<usize>) -> String {
+fn head(plan: &Plan, how: &PlanPageOptions, w: Option<usize>) -> String {
     let goal = plan.intent.goal;
     let named = plan.intent.given.as_ref().is_some_and(|given| given.goal.is_some());
     let default = match &plan.intent.config {
@@ -178,7 +181,8 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
         None if goal == Default::default() && !named => " (default)".into(),
         None => String::new(),
     };
-    let mut out = hang("", &format!("Plan for {}: goal {goal}{default}", name(plan)), w);
+    let better = how.better_goal.map(super::check::for_role).unwrap_or_default();
+    let mut out = hang("", &format!("Plan for {}: goal {goal}{default}{better}", name(plan)), w);
     let mut text = format!("Considered {}.", plan.considered.join(" "));
     let (mut alone, counts) = skipped_interfaces(plan, plan.left_alone.iter());
     let mut soft: Vec<String> = plan
@@ -261,20 +265,7 @@ fn device(
         let text = format!("{queue} {queues} on {cpu} {}{}", g.cpus, groups::reached(g));
         out.push_str(&hang(&format!("  group {}: ", g.name), &text, style.width));
     }
-    let doubled: Vec<String> = part
-        .doubled_cores
-        .iter()
-        .map(|d| format!("CPU {} (queues {})", cpus_of(part.layout, d), text::numbers(d.queues.iter().copied())))
-        .collect();
-    if !doubled.is_empty() {
-        let limit = if style.width.is_some() { 8 } else { usize::MAX };
-        let mut list = doubled.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
-        if doubled.len() > limit {
-            list.push_str(&format!(" and {} more", doubled.len() - limit));
-        }
-        let text = format!("{} with more than one queue: {list}", plural(doubled.len(), "core"));
-        out.push_str(&hang("  ", &text, style.width));
-    }
+    out.push_str(&doubled_cores::text(plan, dev, part, style));
     out.push('\n');
     out
 }
@@ -283,13 +274,6 @@ fn device(
 fn interrupts_of(plan: &Plan, dev: &str, s: Option<&Snapshot>, style: &Style) -> String {
     let shown = || interrupts::text(dev, plan.steps.iter(), s, style.width);
     (style.verbose > 0).then(shown).flatten().unwrap_or_default()
-}
-
-/// The CPUs of a core that have queues. A CPU that is reserved, or has none for another reason, is not one of them.
-fn cpus_of(layout: Option<&DevLayout>, d: &DoubledCore) -> CpuSet {
-    let placed = layout.iter().flat_map(|l| &l.queues).filter(|p| d.queues.contains(&p.queue));
-    let cpus: CpuSet = placed.filter_map(|p| p.cpu).collect();
-    if cpus.is_empty() { d.core.clone() } else { cpus }
 }
 
 /// The rule of interrupts whose place is not wrong.

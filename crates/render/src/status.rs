@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringwise_apply::{Entry, Holder, Pending, Standing, TrialResult, Verify};
 use ringwise_daemon::ServiceState;
 use ringwise_knob::{Address, Match, Window};
-use ringwise_model::{Cause, CpuSet, Snapshot};
+use ringwise_model::{Cause, CpuSet, Goal, Snapshot};
 
 use super::verdict::{self, Worst};
 use super::{competing, outcome, service, table, verify_history};
@@ -138,6 +138,8 @@ pub struct StatusOptions {
     pub all: bool,
     /// `--passive`: the page lists what was not read.
     pub passive: bool,
+    /// The goal that fits the role of the host, where nothing was applied and no file names a goal. `None`: the role is not evident.
+    pub better_goal: Option<Goal>,
 }
 
 /// The page of `status`.
@@ -175,7 +177,7 @@ pub fn page(s: &Snapshot, st: &HostStatus, how: StatusOptions, style: &Style) ->
     let extra = remarks(s, st);
     out.push_str(&table::interfaces(s, &extra, how.all, style));
     out.push('\n');
-    out.push_str(&next(s, st, worst.as_ref(), style));
+    out.push_str(&next(s, st, worst.as_ref(), how, style));
     out
 }
 
@@ -363,8 +365,8 @@ fn moved_text(list: &[Address]) -> String {
 }
 
 /// The command to run next.
-fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, style: &Style) -> String {
-    let Some(v) = &st.verify else { return otherwise(s, worst, style) };
+fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, how: StatusOptions, style: &Style) -> String {
+    let Some(v) = &st.verify else { return otherwise(s, worst, how, style) };
     if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();
     }
@@ -388,13 +390,17 @@ fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, style: &Style) -> 
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");
     }
-    otherwise(s, worst, style)
+    otherwise(s, worst, how, style)
 }
 
-fn otherwise(s: &Snapshot, worst: Option<&Worst>, style: &Style) -> String {
+fn otherwise(s: &Snapshot, worst: Option<&Worst>, how: StatusOptions, style: &Style) -> String {
     if !s.nics.iter().any(|n| text::is_listed(n) && n.has_own_queues()) {
         return "No interface has queues of its own to tune.\n".into();
     }
-    let then = worst.map_or_else(|| "ringwise plan".into(), |w| format!("ringwise show {}", w.nic.name()));
+    let plan = || match how.better_goal {
+        Some(goal) => format!("ringwise plan --goal {goal}"),
+        None => "ringwise plan".into(),
+    };
+    let then = worst.map_or_else(plan, |w| format!("ringwise show {}", w.nic.name()));
     format!("Next: {}\n      {}\n", style.recording.reads("ringwise check"), style.recording.reads(then))
 }

@@ -122,7 +122,7 @@ impl fmt::Display for ModerationFound {
                 let word = |on: bool| if on { "on" } else { "off" };
                 write!(
                     f,
-                    "pause frames rx {}, tx {}: for one slow queue they stop all queues of the link; a router should drop packets instead",
+                    "pause frames rx {}, tx {}: one slow queue makes the NIC send pause frames, which stop the whole link; a router should drop packets instead",
                     word(*rx),
                     word(*tx)
                 )

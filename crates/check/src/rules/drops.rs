@@ -380,7 +380,7 @@ pub(super) static RULES: &[Rule] = &[
         why: "One CPU does work that several could share: a router lost packets from 558,000 packets per second on, a rate that six CPUs carried without loss.",
         source: ROUTER,
         ours: Some(""),
-        by_hand: &["a single flow always stays on one CPU; more queues need --allow-disruption"],
+        more: "A single flow always stays on one CPU. A change of the number of queues needs --allow-disruption.",
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;

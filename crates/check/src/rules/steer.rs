@@ -195,7 +195,7 @@ pub(super) static RULES: &[Rule] = &[
         confirm: "sysctl net.core.rps_sock_flow_entries; cat /sys/class/net/DEV/queues/rx-*/rps_flow_cnt",
         ours: Some(""),
         by_hand: &[
-            "goals rpc and stream set both tables. Goals balanced and mixed keep the host's table: add --set DEV.rps_flow_cnt=N",
+            "with goals balanced and mixed, which keep the host's table, add --set DEV.rps_flow_cnt=N (goals rpc and stream set both tables)",
         ],
         judge: |cx, say| {
             planned::judge("Q09", cx, say);

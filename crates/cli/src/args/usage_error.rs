@@ -6,7 +6,7 @@ use std::error::Error as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Command};
 use ringwise_flow::FlowSpec;
-use ringwise_model::{Goal, nearest};
+use ringwise_model::{Goal, nearest, shell};
 
 use crate::exit::Fail;
 
@@ -69,7 +69,8 @@ pub(crate) fn of(e: &clap::Error, words: &[String], is_interface: impl Fn(&str) 
     }
     if e.kind() == K::InvalidSubcommand {
         let word = text(e, ContextKind::InvalidSubcommand);
-        return Some(unknown_command(&word, &name, command, is_interface));
+        let fail = unknown_command(&word, &name, command, is_interface);
+        return Some(with_arguments(fail, &word, words, &root));
     }
     if e.kind() == K::MissingRequiredArgument && command.get_name() == "adopt" {
         return Some(Fail::usage("adopt needs the names of interfaces, or --all").next("ringwise adopt --all"));
@@ -160,6 +161,21 @@ fn called<'a>(root: &'a Command, words: &[String]) -> (String, &'a Command) {
         }
     }
     (name, command)
+}
+
+/// The proposed command with the arguments behind the wrong word, if they are valid for it.
+fn with_arguments(mut fail: Fail, word: &str, words: &[String], root: &Command) -> Fail {
+    let Some(at) = words.iter().position(|w| w == word) else { return fail };
+    let rest = &words[at + 1..];
+    if let Some(next) = fail.next.take() {
+        let whole = format!("{next} {}", shell::join(rest.iter().cloned()));
+        let is_valid = |line: &str| {
+            let words = shell::split(line).unwrap_or_default();
+            root.clone().try_get_matches_from(words).is_ok()
+        };
+        fail.next = Some(if !rest.is_empty() && is_valid(&whole) { whole } else { next });
+    }
+    fail
 }
 
 fn unknown_command(word: &str, name: &str, command: &Command, is_interface: impl Fn(&str) -> bool) -> Fail {

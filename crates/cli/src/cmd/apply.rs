@@ -89,6 +89,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         file: file.as_ref().map(|f| f.display().to_string()),
         config_refused: super::plan::config_refused(&plan, true),
         not_in_file: super::not_in_file::of(&plan),
+        better_goal: made.as_ref().and_then(|(m, _)| m.better_goal()),
         ..PlanPageOptions::default()
     };
     let text = || page::text(&plan, s, &how, &style);

@@ -7,7 +7,7 @@ use ringwise_apply::{Ending, Entry, Journals, Store};
 use ringwise_daemon::ServiceState;
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{compare, offline};
-use ringwise_model::{CpuSet, Snapshot};
+use ringwise_model::{CpuSet, DEFAULT_CONFIG, Snapshot};
 use serde_json::json;
 
 use super::transaction::{store, words};
@@ -57,7 +57,9 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
     let style = crate::style::detect(common).about(&source.recording);
-    let how = StatusOptions { recorded: source.recorded, all: a.all, passive: source.passive };
+    let open = st.last.is_none() && (source.recorded || !Path::new(DEFAULT_CONFIG).exists());
+    let better_goal = open.then(|| ringwise_intent::role(source.host.as_ref(), &s)).and_then(|r| r.goal());
+    let how = StatusOptions { recorded: source.recorded, all: a.all, passive: source.passive, better_goal };
     let remark = source.remark_on(s.nics.iter().filter(|n| ringwise_text::is_listed(n)), style.width);
     out::answer(&(page::page(&s, &st, how, &style) + &remark))?;
     Ok(status)

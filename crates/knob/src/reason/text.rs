@@ -9,7 +9,7 @@ use super::{BanLossCause, MoveCause, Reason, ReplacedValue, ResetBy, SideEffect}
 use crate::coalesce;
 
 const ADAPTIVE_OFF: &str = "adaptive moderation is switched off first, because it would overwrite the value";
-const NEAREST: &str = "each CPU sends through the queue with the nearest interrupt";
+const NEAREST: &str = "give each CPU the transmit queue with the nearest interrupt";
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -183,7 +183,7 @@ fn text(r: &Reason) -> String {
         R::GroJoins => "GRO merges packets of a stream before the network stack processes them".into(),
         R::TsoCuts => "the device, not the CPU, splits long sends into packets".into(),
         R::PauseStopsLink => {
-            "pause frames for one slow queue stop all queues of the link; a router should drop packets instead".into()
+            "one slow queue makes the NIC send pause frames, which stop the whole link; a router should drop packets instead".into()
         }
         R::DeepSleep { usecs } => {
             format!("a CPU in a deeper sleep state needs longer to wake up than the {usecs} us that a packet may wait")

@@ -32,8 +32,8 @@ fn text(o: &Obstacle) -> String {
             format!("the table would send further flows to a queue in use by {}", users(by))
         }
         O::LeftAlone { obstacle } => format!("the interface is skipped: {obstacle}"),
-        O::NotReadable { unread } => format!("not readable, so it stays unchanged: {unread}"),
-        O::NotReadableStays { unread } => format!("not readable, so it stays unchanged: {}", unread.why),
+        O::NotReadable { unread } => format!("not readable, so left unchanged: {unread}"),
+        O::NotReadableStays { unread } => format!("not readable, so left unchanged: {}", unread.why),
         O::ChannelCountsUnread { unread } => format!("its channel counts could not be read: {unread}"),
         O::QueueModerationUnread { unread } => format!("could not read whether the driver supports it: {}", visible(&unread.why)),
         O::FlowRulesUnread { unread } => {

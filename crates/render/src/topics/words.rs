@@ -484,8 +484,8 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["samples", "sample", "two samples", "not evaluated", "rates"],
         "rules about rates need counters of two moments",
-        "Some rules compare counters, such as lost packets per second. On this host check reads them twice (--for \
-         5s). A capture has two samples only if it was made with ringwise capture --for 5s; otherwise these rules \
+        "Some rules compare counters, such as lost packets per second. On this host check reads them twice, 1 s \
+         apart (or --for 5s), except with --passive. A capture has two samples only if it was made with ringwise capture --for 5s; otherwise these rules \
          are not evaluated. plan --goal mixed --sample 5s samples the traffic in another way: docs/groups.md.",
         &["See|ringwise check --help; ringwise help finding, group"],
     ),

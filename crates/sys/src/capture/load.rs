@@ -274,10 +274,12 @@ pub fn captures(path: &Path) -> Vec<PathBuf> {
     if found.is_empty() { itself } else { found }
 }
 
-/// The number of directories in `dir` that have captures directly in them.
-pub fn directories_of_captures(dir: &Path) -> usize {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-    entries.filter(|d| d.is_dir() && captures(d).iter().any(|c| c.is_file())).count()
+/// The directories in `dir` that have captures directly in them: the first capture of each.
+pub fn directories_of_captures(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).filter(|d| d.is_dir());
+    let mut first: Vec<PathBuf> = entries.filter_map(|d| captures(&d).into_iter().find(|c| c.is_file())).collect();
+    first.sort_by(|a, b| natural::compare(&a.to_string_lossy(), &b.to_string_lossy()));
+    first
 }
 
 /// Reads the contents that the manifest lists.

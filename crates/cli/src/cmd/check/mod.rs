@@ -83,8 +83,8 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
         (false, false) => traffic::live(host, &s, a.r#for, common),
     };
     let goal = match a.goal {
-        Some(GoalChoice::Auto) => Some(goals::of_role(source, &s, common)),
-        Some(GoalChoice::Of(goal)) => Some(goal),
+        Some(GoalChoice::Auto) => Some((goals::of_role(source, &s, common), GoalOrigin::Auto)),
+        Some(GoalChoice::Of(goal)) => Some((goal, GoalOrigin::Requested)),
         None => None,
     };
     judged(goal, source, &s, &devs, counted.as_ref(), common)
@@ -92,7 +92,7 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
 
 /// Checks a host that was read, together with its counters.
 fn judged(
-    asked: Option<Goal>,
+    asked: Option<(Goal, GoalOrigin)>,
     source: &Source,
     s: &Snapshot,
     devs: &[String],
@@ -147,7 +147,7 @@ fn with_members(s: &Snapshot, devs: &[String]) -> (Vec<String>, Vec<String>) {
 /// The intent for the whole host: from the flags, or from what was applied, or from the file; and the intents of
 /// interfaces that were applied separately.
 fn wanted_of(
-    asked: Option<Goal>,
+    asked: Option<(Goal, GoalOrigin)>,
     named: &[String],
     source: &Source,
     s: &Snapshot,
@@ -170,10 +170,10 @@ fn wanted_of(
             },
         )
     };
-    if asked.is_some() {
-        let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
+    if let Some((goal, origin)) = asked {
+        let args = IntentArgs { goal: Some(GoalChoice::Of(goal)), override_config: true, ..IntentArgs::default() };
         // The command that a finding names plans the same interfaces.
-        return (GoalOrigin::Requested, intent(named, &args), Vec::new());
+        return (origin, intent(named, &args), Vec::new());
     }
     let config = !source.recorded && Path::new(ringwise_model::DEFAULT_CONFIG).exists();
     let otherwise = if config { GoalOrigin::Config } else { GoalOrigin::Default };

@@ -87,9 +87,15 @@ pub(super) fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
     }
 }
 
+/// The command for a flow through an interface.
+fn form(flow: &str, dev: &str) -> String {
+    format!("ringwise explain {} {}", quote(flow), quote(dev))
+}
+
 fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
     let many = a.pcap.is_some() || a.sockets || a.conntrack || a.synthetic.is_some() || a.per_flow.is_some();
-    let form = "ringwise explain 10.0.0.1:1234-10.0.0.2:80/tcp eth0";
+    let example = "10.0.0.1:1234-10.0.0.2:80/tcp";
+    let form = || form(example, "eth0");
     let (what, dev) = match (&a.words[..], many) {
         ([], true) => (What::Many, None),
         ([dev], true) => (What::Many, Some(dev)),
@@ -102,15 +108,21 @@ fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
             return Err(Fail::usage(
                 "name a flow, or a source of many flows (--pcap, --sockets, --conntrack, --per-flow, --synthetic, or - for stdin)",
             )
-            .next(form));
+            .next(form()));
         }
         ([flow, rest @ ..], false) => {
             if rest.len() > 1 {
-                return Err(Fail::usage("too many arguments: expected one flow and one interface").next(form));
+                return Err(Fail::usage("too many arguments: expected one flow and one interface").next(form()));
             }
             let what = match flow.as_str() {
                 "-" => What::Stdin,
-                f => What::Flow(FlowSpec::from_str(f).map_err(|e| Fail::usage(e.to_string()).next(form))?),
+                f => What::Flow(FlowSpec::from_str(f).map_err(|e| {
+                    // Without a protocol it is a flow with one more word; other mistakes need the whole form.
+                    let tcp = format!("{f}/tcp");
+                    let flow = if tcp.parse::<FlowSpec>().is_ok() { &tcp } else { example };
+                    let next = rest.first().map_or_else(form, |dev| self::form(flow, dev));
+                    Fail::usage(e.to_string()).next(next)
+                })?),
             };
             (what, rest.first())
         }

@@ -40,6 +40,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let made = make(&source, &a.devs, &a.intent, false, common)?;
     let plan =
         made.plan(if a.intent.take_over { Take::Over } else { Take::Ask }).map_err(|e| not_planned(e, &source))?;
+    let better_goal = made.better_goal();
     let s = made.host.snapshot;
     if let Some(file) = &a.out {
         let expiry = a.expires.unwrap_or(Expiry(Some(std::time::Duration::from_secs(86_400))));
@@ -67,6 +68,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
                 full: a.full,
                 config_refused: config_refused(&plan, !source.recorded),
                 not_in_file: not_in_file::of(&plan),
+                better_goal,
             };
             let considered = s.nics.iter().filter(|n| plan.considered.iter().any(|dev| dev == n.name()));
             let remark = source.remark_on(considered, style.width);
@@ -141,6 +143,10 @@ fn not_planned(e: ringwise_intent::Error, source: &Source) -> Fail {
                 true => source.recording.there("ringwise capture FILE"),
                 false => format!("ringwise show {}", quote(dev)),
             })
+        }
+        ringwise_intent::Error::Plan(Refusal::NotTunable { .. }) => Some(source.recording.reads("ringwise show --all")),
+        ringwise_intent::Error::Plan(Refusal::TooManyQueues { dev, .. }) => {
+            Some(source.recording.reads(format!("ringwise show {}", quote(dev))))
         }
         _ => None,
     };

@@ -68,7 +68,7 @@ pub(super) fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
 pub(super) fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> Result<Status> {
     // The live host is only needed for its clock.
     let source = source::live()?;
-    let mut tape = Tape::open(file)?;
+    let mut tape = Tape::open(file).map_err(super::unopened)?;
     let seek = a.seek.map_or(0, |s| u64::try_from(s.as_micros()).unwrap_or(u64::MAX));
     let at = tape.nearest(tape.after(seek).max(1))?;
     let speed = Speed { from: at, times: a.speed.unwrap_or(1.0), count: a.count };

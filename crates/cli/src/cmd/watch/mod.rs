@@ -41,7 +41,7 @@ pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
         return flows::run(a, &mut screen);
     }
     match &a.replay {
-        Some(file) => replay(&mut Replay::open(file, a.seek)?, &mut screen, common),
+        Some(file) => replay(&mut Replay::open(file, a.seek).map_err(unopened)?, &mut screen, common),
         None => live(a, &mut screen, common),
     }
 }
@@ -97,6 +97,13 @@ impl Screen {
         }
         Ok(read && self.left != Some(0))
     }
+}
+
+/// The error for a recording that cannot be read. If there is none, the next command makes one.
+fn unopened(e: ringwise_recording::Error) -> Fail {
+    let missing = matches!(&e, ringwise_recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+    let fail = Fail::from(e);
+    if missing { fail.next("ringwise watch --record FILE") } else { fail }
 }
 
 fn replay(from: &mut Replay, screen: &mut Screen, common: &Common) -> Result<Status> {
