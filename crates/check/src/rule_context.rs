@@ -277,7 +277,8 @@ impl<'a> RuleContext<'a> {
 
     /// The goal that the user chose, unless it is the default.
     fn chosen_goal(&self) -> Option<Goal> {
-        let chosen = matches!(self.i.goal_from, GoalOrigin::ActiveTransaction | GoalOrigin::Requested | GoalOrigin::Auto);
+        let chosen =
+            matches!(self.i.goal_from, GoalOrigin::ActiveTransaction | GoalOrigin::Requested | GoalOrigin::Auto);
         Some(self.goal()).filter(|g| chosen && *g != Goal::Balanced)
     }
 

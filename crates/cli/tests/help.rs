@@ -70,7 +70,7 @@ fn the_list_is_grouped_and_fits() {
     );
     assert!(sections.iter().all(|(_, topics)| topics.len() >= 2), "{sections:?}");
     let places = ["remote", "local"].map(|word| (3, word));
-    let words = ["8/8", "pending", "stacked", "trial", "guard", "drift", "manual"].map(|word| (4, word));
+    let words = ["8/8", "pending", "queues on cpu", "trial", "guard", "drift", "manual"].map(|word| (4, word));
     for (section, word) in places.into_iter().chain(words) {
         assert!(sections[section].1.iter().any(|n| n == word), "{word}");
     }

@@ -328,7 +328,10 @@ fn a_directory_of_captures() {
     };
     std::fs::copy(&file, dir.0.join("a.tar.gz")).unwrap();
     let (code, out, err) = show();
-    assert!(code == Some(0) && out.contains("eno1") && err.contains("a.tar.gz, the only capture in that directory"), "{out}{err}");
+    assert!(
+        code == Some(0) && out.contains("eno1") && err.contains("a.tar.gz, the only capture in that directory"),
+        "{out}{err}"
+    );
     std::fs::copy(&file, dir.0.join("b.tar.gz")).unwrap();
     let (code, _, err) = show();
     assert_eq!(code, Some(1));

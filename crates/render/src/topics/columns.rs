@@ -8,7 +8,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "status: what is special about an interface",
         "First the connections that depend on the interface, then changed settings, then what costs performance (queues \
          on one CPU, one core, a remote node or isolated CPUs), link down, programs that use its queues.",
-        &["See|ringwise help control path, stacked, remote, isolated; ringwise check has the findings"],
+        &["See|ringwise help control path, queues on cpu, remote, isolated; ringwise check has the findings"],
     ),
     word(
         &["carries"],
@@ -36,7 +36,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "show: queues of the interface on each CPU",
         "The last line of the matrix counts the interrupts that are delivered to each CPU. More than 1 means that queues \
          share the CPU.",
-        &["See|ringwise help matrix, stacked"],
+        &["See|ringwise help matrix, queues on cpu"],
     ),
     word(
         &["empty or 0", "empty"],
@@ -153,6 +153,13 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|ringwise help transaction, drift, boot, pending"],
     ),
     word(
+        &["settings checked", "nothing to change"],
+        "plan: settings that the plan decides, changed or not",
+        "\"48 changes, 97 settings checked\": the goal, the configuration file and your options decide 97 settings of the \
+         interfaces and the host. 48 of them have another value now, and apply changes these.",
+        &["Show|ringwise plan --full: a line for each setting", "See|ringwise help skipped, plan marks"],
+    ),
+    word(
         &["better", "costs"],
         "plan: numbers before and after",
         "Better lists the numbers that improve with the plan, Costs those that get worse in exchange, with the reason. \
@@ -249,7 +256,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "The CPU that spends most of its time in softirqs, interrupts and NAPI threads, and the busiest queue whose interrupts it \
          takes. FULL: 90 % or more, BUSY: 60 % or more, FINE: less. LINK: an interface carries 95 % or more of the bits, \
          or of the packets of 64 bytes, that the link can carry.",
-        &["See|docs/watch.md; rule D15; ringwise help soft, stacked"],
+        &["See|docs/watch.md; rule D15; ringwise help soft, queues on cpu"],
     ),
     word(
         &["next"],

@@ -32,8 +32,8 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["local", "near", "local node", "near node", "local cpu", "local core"],
         title: "on the NUMA node of the interface",
         body: "A CPU is local (near) if it is on the NUMA node of the interface: memory and cache that the NIC writes to \
-         are close. Plans use nearby nodes (of the same socket) if every local CPU that --smt allows has a queue; goal forward already \
-         if every local core has one. They use other sockets by default only if no nearer CPU may be used.",
+         are close. Plans use nearby nodes (of the same socket) only after every local CPU that --smt allows has a queue. Goal \
+         forward uses them earlier: once every local core has one, before local second threads. Plans use other sockets by default only if no nearer CPU may be used.",
         parts: &[
             "Kernel|/sys/class/net/DEV/device/local_cpulist",
             "Set|ringwise plan --far-node HOW: ringwise help far-node",
@@ -64,11 +64,21 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Cpus),
     },
     Topic {
-        names: &["core", "cores", "physical core", "core number"],
+        names: &[
+            "core",
+            "cores",
+            "physical core",
+            "core number",
+            "more than one queue",
+            "cores with more than one queue",
+        ],
         title: "one physical core, with one CPU or several",
         body: "show and explain number the cores over the whole host, from 0, in the order of their first CPU. The \
          kernel's core_id is another number: it repeats in each package.",
         parts: &[
+            "Several|\"4 cores with more than one queue, as the goal intends\": the interface has more queues than its node has cores, \
+             and goals balanced, forward and mixed then use second threads. Without these words several queues share a CPU, or you \
+             configured the CPUs; fewer queues: ringwise help channels.",
             "Kernel|/sys/devices/system/cpu/cpuN/topology/core_id and thread_siblings_list",
             "Show|ringwise show DEV: line core; ringwise explain FLOW",
             "See|rules A04 Q08; ringwise help smt, matrix",

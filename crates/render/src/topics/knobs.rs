@@ -142,7 +142,7 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["pause", "pause frames", "flow control", "autoneg"],
         title: "Ethernet flow control: the NIC asks the switch to wait",
         body: "With tx on, a NIC whose ring runs full sends pause frames; with rx on, it stops sending while the other end \
-         asks it to. With autoneg on, both ends negotiate the values.",
+         asks it to. With autoneg on, both ends negotiate these two values; this is not the autonegotiation of the link's speed.",
         parts: &[
             "Why|Off where one slow receiver must not stop all others, as on a router. On where a lost packet costs \
              more than a wait (RDMA, storage without loss).",
@@ -308,7 +308,7 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::Xps),
     },
     Topic {
-        names: &["rps", "rps cpus", "receive packet steering"],
+        names: &["rps", "rps cpus", "receive packet steering", "one queue", "one receive queue", "single queue"],
         title: "receive packet steering: one receive queue, several CPUs",
         body: "RPS spreads the packets of one receive queue over several CPUs in software: the CPU that took the interrupt \
          passes packets to the CPUs in the mask. Each packet that is passed on costs an interrupt between CPUs. With \

@@ -70,7 +70,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     Topic {
-        names: &["stacked", "queues on cpu", "shared cpu", "share a cpu"],
+        names: &["queues on cpu", "stacked", "shared cpu", "share a cpu"],
         title: "several queues of an interface on one CPU",
         body: "The remark \"3 queues on CPU 5\" means that the interrupts of three queues of the interface are delivered \
          to the same CPU, which is then the limit of all three while other CPUs are idle. \"3 queues on each of CPUs 0-7\" \
@@ -180,7 +180,7 @@ pub(super) const TOPICS: &[Topic] = &[
          Only the first that applies is shown, with the interface that is worst.",
         &[
             "Then|ringwise check shows every finding; ringwise plan the changes",
-            "See|ringwise help layout, stacked, remote",
+            "See|ringwise help layout, queues on cpu, remote",
         ],
     ),
     word(

@@ -172,7 +172,9 @@ fn rule(means: &Means, class: TrafficClass) -> String {
 /// without it changes the other settings to the default goal.
 fn command(r: &Remedy, means: &Means) -> Option<String> {
     Some(match r {
-        Remedy::Rps { queue, cpus, .. } => format!("ringwise plan --goal GOAL --set {}.rps_cpus.{queue}={cpus}", means.dev),
+        Remedy::Rps { queue, cpus, .. } => {
+            format!("ringwise plan --goal GOAL --set {}.rps_cpus.{queue}={cpus}", means.dev)
+        }
         Remedy::RpsAbove { dev, cpus, .. } => {
             format!("echo {} >{}", mask(cpus), path::of_rx(dev, 0, "rps_cpus"))
         }

@@ -101,7 +101,8 @@ impl Screen {
 
 /// The error for a recording that cannot be read. If there is none, the next command makes one.
 fn unopened(e: ringwise_recording::Error) -> Fail {
-    let missing = matches!(&e, ringwise_recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+    let missing =
+        matches!(&e, ringwise_recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
     let fail = Fail::from(e);
     if missing { fail.next("ringwise watch --record FILE") } else { fail }
 }
