@@ -50,6 +50,16 @@ fn the_header_names_the_host_and_the_goal_of_its_role() {
         [format!("fw2  {role}"), "goal balanced (default); for a router: --goal forward".into()]
     );
     assert_eq!(first("interleaved", &["--goal", "balanced"])[1], "goal balanced (requested)");
+    assert_eq!(first("interleaved", &["--goal", "auto"])[1], "goal forward (chosen by auto)");
+    // The commands name the goal of the role, unless one was given.
+    let page = |more: &[&str]| {
+        text(&run(&[&["check", "--fail-on", "never", "--from", &capture("interleaved")], more].concat()))
+    };
+    let open = page(&[]);
+    let command = "would fix this and other findings:\n  ringwise plan --goal forward --from ";
+    assert!(open.contains(command) && !open.contains("ringwise plan --from"), "{open}");
+    let given = page(&["--goal", "balanced"]);
+    assert!(given.contains("changes would fix this and other findings:\n  ringwise plan --from "), "{given}");
     let page = first("lab-router16-6.12", &[]);
     assert!(page[0].starts_with("host recorded in FILE  role not evident"), "{page:?}");
     assert!(page[1].starts_with("goal balanced (default); if it routes packets: --goal forward"), "{page:?}");

@@ -93,6 +93,7 @@ fn the_role_proposes_a_goal() {
     let (_, text, err) = ringwise(&file, &["plan"]);
     assert!(text.contains("looks like a router (ip_forward=1, 3 interfaces up)"), "{text}{err}");
     assert!(text.contains("ringwise plan --goal forward"), "{text}");
+    assert!(text.starts_with("Plan for sim: goal balanced (default); for a router: --goal forward\n"), "{text}");
     // The goal is given.
     let (_, text, _) = ringwise(&file, &["plan", "--goal", "balanced"]);
     assert!(!text.contains("looks like"), "{text}");

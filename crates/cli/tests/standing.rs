@@ -314,6 +314,9 @@ fn the_first_line_says_whether_anything_is_wrong() {
         "Interrupts of 1 interface: none on a remote or isolated CPU; ringwise check looks at the rest"
     );
     assert!(page(&big64(), &st).ends_with("Next: ringwise check\n      ringwise plan\n"));
+    let how = StatusOptions { better_goal: Some(ringwise_model::Goal::Forward), ..StatusOptions::default() };
+    let router = status::page(&big64(), &st, how, &Style::plain(Some(100)));
+    assert!(router.ends_with("Next: ringwise check\n      ringwise plan --goal forward\n"), "{router}");
 }
 
 /// Two queues on the threads of one core, while another local core has none: `check` reports A04 then. An interrupt that is

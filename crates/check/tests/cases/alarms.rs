@@ -130,8 +130,7 @@ fn texts_of_recorded_hosts() {
         let mut w = World::tuned();
         recorded(&mut w, host.unwrap().file_name().to_str().unwrap());
         for f in w.judge().findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
-            let odd =
-                [" its CPU is ", " may run on ", " pin it", " 1 queues", " its core has", "give each CPU"];
+            let odd = [" its CPU is ", " may run on ", " pin it", " 1 queues", " its core has", "give each CPU"];
             assert!(!odd.iter().any(|o| format!(" {}", f.text).contains(o)), "{}: {}", f.rule, f.text);
             assert!(f.text.chars().count() < 300, "{}: {}", f.rule, f.text);
             seen += 1;

@@ -380,6 +380,9 @@ mod tests {
             let expected = format!("there is no command \"{word}\"; did you mean ringwise {command}?");
             assert_eq!(error(word), (expected, format!("ringwise {command}")));
         }
+        // Arguments that the command does not accept are not repeated.
+        assert_eq!(error("paln --goal rpc --from a.tar.gz").1, "ringwise plan --goal rpc --from a.tar.gz");
+        assert_eq!(error("paln --colour").1, "ringwise plan");
         assert_eq!(error("xyzzy"), ("there is no command \"xyzzy\"".into(), "ringwise --help".into()));
         let message =
             "ringwise config: expected check, show, init, import, export or schema; found \"shw\", did you mean show?";
