@@ -124,7 +124,7 @@ run '0' 'ringwise apply'
 run '0' 'ringwise rollback 1'
 
 block docs/knobs/host.md:4
-run '0' "ringwise plan --set 'host.sysctl.\"net.core.netdev_budget\"=600'"
+run '0' "ringwise plan --goal rpc --set 'host.sysctl.\"net.core.netdev_budget\"=600'"
 run '0' 'ringwise hold --cpu-latency 0 -- CMD'
 
 block docs/metrics.md:4
@@ -218,7 +218,7 @@ run '0' 'ringwise verify --for 5s'
 block docs/recipes/router.md:54
 trial 'ringwise apply --goal forward --allow-disruption --confirm 60s --force'
 
-block docs/recipes/router.md:68
+block docs/recipes/router.md:71
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1

@@ -30,14 +30,15 @@ pub(super) fn text(plan: &Plan, dev: &str, part: &PlanPart, style: &Style) -> St
 }
 
 /// Whether the goal alone placed the queues, each on a thread of its own: the interface has more queues than its node has cores.
+/// In the groups of goal mixed, queues on one core compete, which is a warning.
 fn uses_second_threads(plan: &Plan, dev: &str, part: &PlanPart) -> bool {
     let configured = |w: &Wish| matches!(w.knob, Knob::IrqCpus { .. }) && w.dev.as_deref() == Some(dev);
     let kept = |s: &Setting| matches!(s, Setting::IrqCpus { .. }) && s.dev() == Some(dev);
     let goal_alone = !plan.intent.wishes.iter().any(configured) && !plan.kept.iter().any(|k| kept(&k.wanted));
     let one_each = |d: &&DoubledCore| cpus_of(part.layout, d).len() == d.queues.len();
-    matches!(plan.intent.goal_of(dev), Goal::Balanced | Goal::Forward | Goal::Mixed)
+    matches!(plan.intent.goal_of(dev), Goal::Balanced | Goal::Forward)
         && goal_alone
-        && part.doubled_cores.iter().all(|d| one_each(d))
+        && part.doubled_cores.iter().all(one_each)
 }
 
 /// The CPUs of a core that have queues. A CPU that is reserved, or has none for another reason, is not one of them.

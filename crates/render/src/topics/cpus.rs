@@ -77,7 +77,7 @@ pub(super) const TOPICS: &[Topic] = &[
          kernel's core_id is another number: it repeats in each package.",
         parts: &[
             "Several|\"4 cores with more than one queue, as the goal intends\": the interface has more queues than its node has cores, \
-             and goals balanced, forward and mixed then use second threads. Without these words several queues share a CPU, or you \
+             and goals balanced and forward then use second threads. Without these words several queues share a CPU, or you \
              configured the CPUs; fewer queues: ringwise help channels.",
             "Kernel|/sys/devices/system/cpu/cpuN/topology/core_id and thread_siblings_list",
             "Show|ringwise show DEV: line core; ringwise explain FLOW",

@@ -45,11 +45,10 @@ pub(super) const TOPICS: &[Topic] = &[
             "Queues|one for each local CPU, hardware threads included; changing the number needs --allow-disruption. Nearby \
              nodes: ringwise help remote",
             "Ports|plan all ports in one command. A plan that names one port (plan eth1 --goal forward) neither reads \
-             nor changes the layout of the others: queue 3 of eth1 may then be on another CPU than queue 3 of eth0.",
-            "RSS|the table is weighted if that takes 5 % or more off the busiest CPU: a CPU whose core has another \
-             CPU with queues, or one that is kept free, carries two thirds of one that has its core alone. Only queues of \
-             interfaces of the plan count. A table that was changed outside ringwise, or is \
-             configured, stays.",
+             nor changes the layout of the others.",
+            "RSS|the table is weighted by the capacity of the CPUs (ringwise help modelled) if that takes 5 % or more off \
+             the busiest one. Only queues of interfaces of the plan count. A table that is configured, or was changed \
+             outside ringwise, stays.",
             "RPS|set on a device with one queue, on all threads of other cores near it; switched off on others unless \
              you configure rps_cpus (PPPoE: ringwise help unhashed). RFS off",
             "Rest|LRO off, and pause frames off except where RDMA uses the device (both with --allow-disruption); \

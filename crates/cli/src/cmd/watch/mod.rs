@@ -99,7 +99,7 @@ impl Screen {
     }
 }
 
-/// The error for a recording that cannot be read. If there is none, the next command makes one.
+/// The error for a recording that cannot be read, with the command that makes one if the file does not exist.
 fn unopened(e: ringwise_recording::Error) -> Fail {
     let missing =
         matches!(&e, ringwise_recording::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
