@@ -353,11 +353,12 @@ fn a_directory_of_directories_with_captures_is_named() {
         std::fs::copy(capture("mlx5"), dir.join(host).join("tree.tar.gz")).unwrap();
     }
     let path = dir.display().to_string();
-    for command in ["check", "plan"] {
-        let o = run(&[command, "--from", &path]);
+    for (command, from) in [("check", path.clone()), ("plan", path.clone()), ("show", format!("{path}/"))] {
+        let o = run(&[command, "--from", &from]);
         let said = String::from_utf8_lossy(&o.stderr).into_owned();
         assert_eq!(o.status.code(), Some(1), "{said}");
         assert!(said.contains("this one has 2 subdirectories with captures"), "{said}");
+        assert!(said.contains(&format!("Other commands read one capture, such as {path}/a/tree.tar.gz\n")), "{said}");
         assert!(said.ends_with(&format!("Try: ringwise check --from {path}/*\n")), "{said}");
     }
     std::fs::remove_dir_all(&dir).unwrap();

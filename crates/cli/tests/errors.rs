@@ -45,7 +45,17 @@ fn errors_have_one_form() {
             "error: /nonesuch: ENOENT (No such file or directory)\nTry: ringwise bench --help      (how to measure and \
              write a file of results)\n",
         ),
-        (1, &["watch", "--replay", "/nonesuch"], "error: /nonesuch: ENOENT (No such file or directory)\n"),
+        (
+            1,
+            &["watch", "--replay", "/nonesuch"],
+            "error: /nonesuch: ENOENT (No such file or directory)\nTry: ringwise watch --record FILE\n",
+        ),
+        (
+            2,
+            &["explain", "10.0.0.1:1-10.0.0.2:80", "eth7"],
+            "error: flow: found \"10.0.0.1:1-10.0.0.2:80\", expected the protocol behind it, e.g. 10.0.0.1:1-10.0.0.2:80/tcp\n\
+             Try: ringwise explain 10.0.0.1:1-10.0.0.2:80/tcp eth7\n",
+        ),
     ] {
         assert_eq!(error(args), (Some(status), text.to_string()), "{args:?}");
     }

@@ -86,7 +86,7 @@ mod tests {
         let e = Error::no_such_device("eht1", vec!["eth10".into(), "eth1".into(), "eth0".into()]);
         assert_eq!(e.to_string(), "there is no interface \"eht1\"; did you mean eth1? There are eth0 eth1 eth10");
         let e = Error::no_such_device("wlan0", vec!["eth0".into()]);
-        assert_eq!(e.to_string(), "there is no interface \"wlan0\"; there are eth0");
+        assert_eq!(e.to_string(), "there is no interface \"wlan0\"; there is eth0");
         let e = Error::no_such_device("x", (0..40).map(|i| format!("enp{i}s0")).collect());
         assert!(e.to_string().ends_with("enp15s0 and 24 more"), "{e}");
     }
