@@ -65,7 +65,7 @@ fn pinned_interrupts_are_written_only_if_the_goal_would_change_them() {
     };
     assert_eq!(eth0.wishes.iter().find_map(pinned), Some((0..8).collect()), "{text}");
     assert!(text.lines().any(|l| l.starts_with("irq_cpus = ") && l.ends_with("# in effect now")), "{text}");
-    let about = "# Queue = CPU of its interrupt, as a script, a program or a person has set it on this host.\n\
+    let about = "# Queue = CPU of its interrupt, as it is on this host now (what set it is unknown).\n\
                  # Goal balanced would choose other CPUs: to let it, delete the line.\nirq_cpus = ";
     assert!(text.contains(about), "{text}");
     let (config, text, _) = imported("import-pinned", &[], &capture("lab-small2-6.12"));
@@ -197,11 +197,40 @@ fn a_named_file_without_a_setting_of_interest_is_listed() {
     }
 }
 
+/// `ice` gives queue N the CPU N of the node (`netif_set_affinity_auto`), so the masks are no setting of this host.
 #[test]
-fn queues_are_in_the_order_of_numbers() {
+fn masks_that_a_driver_spreads_over_its_node_are_left_to_the_goal() {
     let from = root().join("fixtures/hosts/epyc-nps1/tree.tar.gz").display().to_string();
-    let (_, out, err) = ringwise(&["config", "import", "--from", &from]);
-    let line = out.lines().find(|l| l.starts_with("xps_cpus = ")).unwrap_or_else(|| panic!("{out}{err}"));
-    let of = |queue: &str| line.find(&format!("\"{queue}\" = ")).unwrap_or_else(|| panic!("{queue}: {line}"));
-    assert!(of("0") < of("2") && of("2") < of("10") && of("10") < of("63"), "{line}");
+    let (_, text, _) = imported("import-spread", &["--tuned", &file("tuned.conf")], &from);
+    assert!(text.contains("XPS of eth0: the masks are as a driver sets them, so the goal decides"), "{text}");
+    assert!(text.contains("channels = 8") && !text.contains("xps_cpus = "), "{text}");
+}
+
+#[test]
+fn a_named_file_of_another_format_is_an_error() {
+    let from = capture("lab-small2-6.12");
+    for (option, name, what) in [
+        (
+            "--irqbalance",
+            "tuned.conf",
+            "it has no variable of irqbalance; expected a file like /etc/default/irqbalance",
+        ),
+        ("--link", "tuned.conf", "it has no section [Match] or [Link]; expected a .link file"),
+        ("--tuned", "60-lan.link", "it has no section of tuned; expected a profile"),
+        (
+            "--network-manager",
+            "tuned.conf",
+            "it has no section [connection]; expected a connection file of NetworkManager",
+        ),
+        ("--nmstate", "perftune.yaml", "it has no key of nmstate; expected a state with `interfaces`"),
+        (
+            "--perftune",
+            "state.yml",
+            "it has no option of perftune.py; expected a file like /etc/scylla.d/perftune.yaml",
+        ),
+    ] {
+        let (code, text, err) = ringwise(&["config", "import", "--from", &from, option, &file(name)]);
+        assert_eq!((code, text.as_str()), (Some(1), ""), "{option} {name}: {err}");
+        assert!(err.contains(&format!("{name} line ")) && err.contains(what), "{option} {name}: {err}");
+    }
 }

@@ -291,7 +291,7 @@ pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
 }
 
 /// Receive and transmit queues after `channels`, if the setting determines them.
-fn queues_left(knob: &Knob) -> Option<(u32, u32)> {
+pub(crate) fn queues_left(knob: &Knob) -> Option<(u32, u32)> {
     match *knob {
         Knob::Channels { rx: None, combined: Some(n), tx: None } => Some((n, n)),
         // The count of a kind that is not configured does not change.

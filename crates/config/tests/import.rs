@@ -4,7 +4,7 @@ use ringwise_config::import::{
     ForeignFile, Imported, Part, choose, irqbalance, link, network_manager, perftune, print,
 };
 use ringwise_config::import::{nmstate, tuned};
-use ringwise_model::{Coalesce, ConfiguredBy, Count, Fact, Feature, Rings, Snapshot};
+use ringwise_model::{Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Rings, Snapshot};
 use ringwise_testkit::machines;
 
 fn host() -> Snapshot {
@@ -117,4 +117,35 @@ fn cpus_of_several_programs() {
     for part in ["BANNED_CPUS takes precedence", "OTHER=x", "no CPU would be left for queues"] {
         assert!(left.iter().any(|l| l.contains(part)), "{part} is not in {left:?}");
     }
+}
+
+/// Masks of all queues, with a profile that sets fewer channels; the present number is unknown.
+#[test]
+fn masks_of_more_queues_than_channels_are_not_carried_over() {
+    let mut s = host();
+    let name = dev(&s);
+    s.nics[0].channels = Fact::unknown("channels", "no answer");
+    let masks = |all: &mut Imported| {
+        for q in 0..12 {
+            all.add(Some(&name), Part::XpsCpus(q, CpuSet::one(CpuId(q))), &ConfiguredBy::InEffect);
+        }
+    };
+    let mut all = Imported::default();
+    tuned(&[file("/t.conf", &format!("[net]\ndevices={name}\nchannels=combined 8\n"))], &s, &mut all);
+    masks(&mut all);
+    let text = print(&choose(all, &s), &s, &[]);
+    ringwise_config::parse("x.toml", &text).unwrap_or_else(|f| panic!("{f}\n{text}"));
+    let why = "they name queue 11, but channels sets only 8, so the goal chooses the CPUs";
+    assert!(text.contains(&format!("in effect now: {name} xps_cpus of 12 queues: {why}\n")), "{text}");
+    assert!(text.contains("channels = 8") && !text.contains("xps_cpus = "), "{text}");
+
+    let mut all = Imported::default();
+    masks(&mut all);
+    let text = print(&choose(all, &s), &s, &[]);
+    let line = text.lines().find(|l| l.starts_with("xps_cpus = ")).unwrap_or_else(|| panic!("{text}"));
+    let of = |queue: &str| line.find(&format!("\"{queue}\" = ")).unwrap_or_else(|| panic!("{queue}: {line}"));
+    assert!(
+        of("0") < of("2") && of("2") < of("10") && of("10") < of("11"),
+        "queues are in the order of numbers: {line}"
+    );
 }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{ConfiguredBy, CpuSet, Goal, Snapshot};
+use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot};
 
 use super::part::kernel_word;
 use super::{Found, Imported, NotCarried, Part, Present};
+use crate::contradict::queues_left;
 use crate::words::glob_matches;
 
 /// A setting of the resulting configuration.
@@ -78,6 +79,7 @@ pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
     moderation(&mut out);
     wide_features(&mut out);
     cpus(s, &mut out);
+    layouts(&mut out);
     // One line of a file may be for several interfaces.
     let mut seen = BTreeSet::new();
     out.not_carried.retain(|n| seen.insert(n.to_string()));
@@ -203,6 +205,40 @@ fn moderation(out: &mut Chosen) {
     };
     let left = drain(&mut out.choices, chosen_by_driver);
     out.leave(left, "adaptive moderation is on, so the driver chooses this value");
+}
+
+/// CPUs of queues are a layout for the present number of queues. It is not carried over if the file has fewer channels.
+fn layouts(out: &mut Chosen) {
+    let devs: BTreeSet<String> = out.choices.iter().filter_map(|c| c.dev.clone()).collect();
+    for dev in devs {
+        let mine = |c: &Choice| c.dev.as_ref() == Some(&dev);
+        let of = |kind: &str| {
+            out.choices.iter().filter(|c| mine(c)).find_map(|c| match c.part {
+                Part::Channels(k, n) if k == kind => Some(n),
+                _ => None,
+            })
+        };
+        let channels = Knob::Channels { rx: of("rx"), tx: of("tx"), combined: of("combined") };
+        let Some((rx, tx)) = queues_left(&channels) else { continue };
+        let queue = |p: &Part| match *p {
+            Part::IrqCpus(q, _) => Some(("irq_cpus", q, rx.max(tx))),
+            Part::XpsCpus(q, _) => Some(("xps_cpus", q, tx)),
+            Part::RpsCpus(q, _) => Some(("rps_cpus", q, rx)),
+            _ => None,
+        };
+        for key in ["irq_cpus", "rps_cpus", "xps_cpus"] {
+            let of_key = |c: &Choice| mine(c) && queue(&c.part).is_some_and(|(k, ..)| k == key);
+            let all = || out.choices.iter().filter(|c| of_key(c)).filter_map(|c| queue(&c.part));
+            let Some((_, last, left)) = all().max_by_key(|(_, q, _)| *q).filter(|(_, q, left)| q >= left) else {
+                continue;
+            };
+            let what = format!("{dev} {key} of {} queues", all().count());
+            let why = format!("they name queue {last}, but channels sets only {left}, so the goal chooses the CPUs");
+            let by = drain(&mut out.choices, of_key).into_iter().next().and_then(|c| c.by.into_iter().next());
+            let by = by.unwrap_or(ConfiguredBy::InEffect);
+            out.not_carried.push(NotCarried { by, what, why, whole_file: false });
+        }
+    }
 }
 
 /// A list of CPUs that leaves none for queues makes every plan fail.

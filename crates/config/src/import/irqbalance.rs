@@ -11,6 +11,12 @@ use super::{ForeignFile, Imported, Part};
 /// Variables whose value is a list of arguments: of upstream's unit, of Debian's, of older Fedora's.
 const ARGUMENTS: [&str; 3] = ["IRQBALANCE_ARGS", "OPTIONS", "IRQBALANCE_OPTIONS"];
 
+/// CPUs that irqbalance does not use.
+const BANNED: [&str; 2] = ["IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST"];
+
+/// Whether and how irqbalance is started.
+const STARTED: [&str; 4] = ["IRQBALANCE_ONESHOT", "ONESHOT", "ENABLED", "IRQBALANCE_DEBUG"];
+
 /// Reads one environment file.
 pub fn irqbalance(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     if file.is_too_large(out) {
@@ -19,11 +25,17 @@ pub fn irqbalance(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     // As for a shell and for systemd, the last assignment counts.
     let mut mask: Option<(CpuSet, ConfiguredBy)> = None;
     let mut list: Option<(CpuSet, ConfiguredBy)> = None;
+    let (mut known, mut unknown) = (false, None);
     for (i, line) in file.text.lines().enumerate() {
         let (line, by) = (line.trim(), file.at(i + 1));
         let line = line.strip_prefix("export ").unwrap_or(line);
         let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
         let (key, value) = (key.trim(), unquoted(value));
+        if BANNED.contains(&key) || ARGUMENTS.contains(&key) || STARTED.contains(&key) {
+            known = true;
+        } else {
+            unknown.get_or_insert(i + 1);
+        }
         if value.is_empty() {
             match key {
                 "IRQBALANCE_BANNED_CPUS" => mask = None,
@@ -45,9 +57,13 @@ pub fn irqbalance(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
                 let words: Vec<&str> = value.split_whitespace().collect();
                 arguments(&words, &by, s, out);
             }
-            "IRQBALANCE_ONESHOT" | "ONESHOT" | "ENABLED" | "IRQBALANCE_DEBUG" => out.leave(&by, line, STAYS),
+            k if STARTED.contains(&k) => out.leave(&by, line, STAYS),
             _ => out.leave(&by, line, "not known as a setting of irqbalance"),
         }
+    }
+    if let (false, Some(line)) = (known, unknown) {
+        let why = "it has no variable of irqbalance; expected a file like /etc/default/irqbalance (IRQBALANCE_BANNED_CPULIST=…)";
+        out.refuse(&file.at(line), why);
     }
     if let (Some((_, by)), Some((cpus, _))) = (&list, &mask) {
         let why = format!("IRQBALANCE_BANNED_CPUS takes precedence: CPUs {cpus}");

@@ -9,12 +9,21 @@ use crate::export::{FEATURE_WORDS, link as exported};
 use crate::spec;
 use crate::words::glob_matches;
 
+/// One of them is in every file of this kind.
+const SECTIONS: [&str; 2] = ["Match", "Link"];
+
 /// Reads all files that systemd-udevd would read, in any order: of an interface, the first file by name that matches is
 /// used, and no other.
 pub fn link(files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
     let mut files: Vec<&ForeignFile> = files.iter().collect();
     files.order_by_key(|f| name(f).to_string());
     let parsed: Vec<_> = files.into_iter().map(|f| (f, f.settings(out))).collect();
+    for (file, all) in &parsed {
+        if let Some(first) = all.first().filter(|_| !all.iter().any(|s| SECTIONS.contains(&s.section.as_str()))) {
+            let why = "it has no section [Match] or [Link]; expected a .link file (systemd.link(5))";
+            out.refuse(&file.at(first.line), why);
+        }
+    }
     let mut used = vec![false; parsed.len()];
     let mut unclear: Vec<(usize, String)> = Vec::new();
     for n in devices::all(s) {

@@ -19,6 +19,11 @@ const GROUPS: [(&str, Group); 5] = [
 /// Reads one file.
 pub fn network_manager(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     let all = file.settings(out);
+    if let Some(first) = all.first().filter(|_| !all.iter().any(|s| s.section == "connection")) {
+        let why =
+            "it has no section [connection]; expected a connection file of NetworkManager (nm-settings-keyfile(5))";
+        return out.refuse(&file.at(first.line), why);
+    }
     let ours: Vec<&ini::Setting> = all.iter().filter(|s| s.section == "ethtool").collect();
     let Some(first) = ours.first() else { return };
     let value = |sections: &[&str], key: &str| {

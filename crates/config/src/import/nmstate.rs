@@ -6,6 +6,23 @@ use super::words::{Group, part};
 use super::yaml::{self, Node};
 use super::{ForeignFile, Imported, devices};
 
+/// Keys of a state, and of the policies and resources that contain one.
+const KEYS: [&str; 13] = [
+    "interfaces",
+    "dns-resolver",
+    "routes",
+    "route-rules",
+    "hostname",
+    "ovs-db",
+    "ovn",
+    "description",
+    "capture",
+    "variables",
+    "desired",
+    "desiredState",
+    "spec",
+];
+
 /// Reads one file.
 pub fn nmstate(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     if file.is_too_large(out) {
@@ -15,6 +32,10 @@ pub fn nmstate(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
         Ok(root) => root,
         Err(e) => return out.refuse(&file.at(e.line), format!("ringwise does not read {}", e.why)),
     };
+    if let Some((_, first)) = root.entries().first().filter(|_| !KEYS.iter().any(|k| root.get(k).is_some())) {
+        let why = "it has no key of nmstate; expected a state with `interfaces`";
+        return out.refuse(&file.at(first.line), why);
+    }
     // A policy has the state below `desiredState` (Kubernetes NMState) or `desired`.
     let below = |n: &Node, key: &str| n.get(key).cloned();
     let state = below(&root, "desiredState")

@@ -10,6 +10,9 @@ use super::words::{Group, part};
 use super::yaml::{self, Node};
 use super::{ForeignFile, Imported, Part, devices};
 
+/// Options of the network, and those of disks that a file may have alone (`get_options_file_contents` of perftune.py).
+const KEYS: [&str; 9] = ["tune", "nic", "mode", "irq_cpu_mask", "cpu_mask", "num_rx_queues", "arfs", "dir", "dev"];
+
 /// Reads one file.
 pub fn perftune(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
     if file.is_too_large(out) {
@@ -19,6 +22,10 @@ pub fn perftune(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
         Ok(root) => root,
         Err(e) => return out.refuse(&file.at(e.line), format!("ringwise does not read {}", e.why)),
     };
+    if let Some((_, first)) = root.entries().first().filter(|_| !KEYS.iter().any(|k| root.get(k).is_some())) {
+        let why = "it has no option of perftune.py; expected a file like /etc/scylla.d/perftune.yaml (`mode`, `irq_cpu_mask`, `nic`)";
+        return out.refuse(&file.at(first.line), why);
+    }
     let net = root.get("tune").is_none_or(|t| t.items().iter().any(|i| i.text() == Some("net")));
     for (key, value) in root.entries() {
         let by = file.at(value.line);

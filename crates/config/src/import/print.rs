@@ -173,7 +173,7 @@ fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a C
         _ => return,
     };
     let found = choices.iter().all(|c| c.by.iter().all(|by| *by == ConfiguredBy::InEffect));
-    let from = if found { ", as a script, a program or a person has set it on this host" } else { "" };
+    let from = if found { ", as it is on this host now (what set it is unknown)" } else { "" };
     comment(out, "", &format!("{what}{from}."));
     comment(out, "", &format!("Goal {goal} would choose other CPUs: to let it, delete the line."));
 }

@@ -19,6 +19,38 @@ struct Set {
 /// A section of the merged profile.
 type Section = BTreeMap<String, Set>;
 
+/// Plug-ins of tuned 2.28, from tuned/plugins/plugin_*.py, and the section that belongs to none.
+const PLUGINS: [&str; 28] = [
+    "main",
+    "acpi",
+    "amd_x3d",
+    "audio",
+    "bootloader",
+    "cpu",
+    "disk",
+    "eeepc_she",
+    "irq",
+    "irqbalance",
+    "kthread",
+    "modules",
+    "mounts",
+    "net",
+    "rtentsk",
+    "scheduler",
+    "script",
+    "scsi_host",
+    "selinux",
+    "service",
+    "sysctl",
+    "sysfs",
+    "systemd",
+    "uncore",
+    "usb",
+    "variables",
+    "video",
+    "vm",
+];
+
 /// Reads profiles in the order in which tuned merges them: an option of a later file overrides that of an earlier one.
 /// Files without sections define variables.
 pub fn tuned(files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
@@ -37,6 +69,12 @@ pub fn tuned(files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
             });
             all.insert(key, Set { value, by: f.at(line) });
         }
+    }
+    let of_tuned =
+        |(name, s): (&String, &Section)| PLUGINS.contains(&s.get("type").map_or(name.as_str(), |t| t.value.as_str()));
+    if let Some(first) = files.first().filter(|_| !sections.is_empty() && !sections.iter().any(of_tuned)) {
+        let why = "it has no section of tuned; expected a profile (tuned.conf(5)) with sections such as [main], [net], [sysctl]";
+        return out.refuse(&first.at(1), why);
     }
     for name in order {
         let Some(section) = sections.get(&name) else { continue };

@@ -58,13 +58,20 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     }
     let text = import::print(&chosen, &s, &notes);
     // The text is checked as `config check` does, so that a fault of the import is not found at the next boot.
-    ringwise_config::parse("the imported configuration", &text).map_err(|f| Fail::error(f.to_string()))?;
+    ringwise_config::parse("the imported configuration", &text).map_err(|f| invalid(&f))?;
     write(a, &text)?;
     report(&chosen, &notes, common);
     if let Some(path) = &a.out {
         out::answer(&written(path, &chosen))?;
     }
     Ok(Status::Ok)
+}
+
+/// The user has no file to which the lines of the faults could refer, so the first fault alone is reported, without its line.
+fn invalid(f: &ringwise_config::Faults) -> Fail {
+    let first = f.all.first().map_or("", |f| f.found.as_str());
+    let text = format!("these sources make no valid configuration ({}): {first}", plural(f.all.len(), "mistake"));
+    Fail::error(format!("{text}\nNothing was written. Import with fewer sources, and please report this"))
 }
 
 /// Errors: nothing of a file could be read that the user named. Files without a setting of interest are listed.

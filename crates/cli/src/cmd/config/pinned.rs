@@ -2,7 +2,7 @@
 
 use ringwise_config::import::{self, Imported, Part};
 use ringwise_knob::Setting;
-use ringwise_model::{ConfiguredBy, CpuSet, Movable, Nic, Snapshot, Vector};
+use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Movable, Nic, Snapshot, Vector};
 use ringwise_plan::Plan;
 
 use super::plannable;
@@ -88,6 +88,15 @@ fn several(s: &Snapshot, dev: &str, masks: impl Iterator<Item = CpuSet>, out: &m
     }
 }
 
+/// Each queue has one CPU of the interface's node, in the order of their numbers. Since Linux 6.15, ice initializes XPS with
+/// `napi_config.affinity_mask` (`ice_cfg_xps_tx_ring`), which `netif_set_affinity_auto` of net/core/dev.c fills by
+/// `cpumask_local_spread`.
+fn locally_spread(s: &Snapshot, n: &Nic, masks: &[(u32, &CpuSet)]) -> bool {
+    let node = n.node.known().and_then(|id| s.topology.node(*id));
+    let local: Vec<CpuId> = node.map_or_else(Vec::new, |n| n.cpus.intersection(&s.topology.online).iter().collect());
+    masks.iter().all(|(q, c)| c.len() == 1 && c.first().is_some_and(|c| local.get(*q as usize) == Some(&c)))
+}
+
 /// Adds the XPS masks of interfaces for which the plan would change them, unless the driver has chosen them.
 pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
     for dev in changed(s, out, |t| matches!(t, Setting::XpsCpus { .. })) {
@@ -96,10 +105,11 @@ pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
         if masks.iter().all(|(_, c)| c.is_empty()) {
             continue;
         }
-        // Drivers call netif_set_xps_queue with the affinity hint of the vector, or with the CPU of the queue's number.
+        // Drivers call netif_set_xps_queue with the affinity hint of the vector, with the CPU of the queue's number, or with a
+        // CPU of the node.
         let by_number = masks.iter().all(|(q, c)| c.len() == 1 && c.first().is_some_and(|c| c.0 == *q));
         let hint = |q: u32| n.vector_of(ringwise_model::Dir::Tx, q).and_then(|v| v.hint.known());
-        if by_number || masks.iter().all(|(q, c)| hint(*q) == Some(*c)) {
+        if by_number || locally_spread(s, n, &masks) || masks.iter().all(|(q, c)| hint(*q) == Some(*c)) {
             let what = format!("XPS of {dev}");
             out.leave(&ConfiguredBy::InEffect, what, "the masks are as a driver sets them, so the goal decides");
             continue;
