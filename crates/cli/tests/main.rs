@@ -36,6 +36,7 @@ mod reviewed;
 mod schemas;
 mod screen;
 mod script;
+mod servers;
 mod service;
 mod show;
 mod sos;

@@ -5,14 +5,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-struct Answer {
-    status: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Answer {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Runs the program about a recorded host; `file` is below `fixtures/hosts`.
-fn ringwise(file: &str, args: &[&str]) -> Answer {
+pub(crate) fn ringwise(file: &str, args: &[&str]) -> Answer {
     let hosts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
     let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
     let o = c.current_dir(hosts).args(args).args(["--from", file]).output().unwrap();

@@ -13,7 +13,7 @@ use crate::proposals::CommandScope;
 use crate::select::channel_users;
 use crate::target::PlanBuilder;
 use crate::wishes::{self, ConfiguredSettings};
-use crate::{NotPossible, Obstacle, ProposedChange, Refusal, SkippedInterface, control, goal};
+use crate::{NotPossible, Obstacle, ProposedChange, Refusal, SkippedInterface, control, goal, rdma};
 
 /// The setting for `n` queues and the largest possible `n`; `None` for a driver without channel counts that can be set.
 fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
@@ -97,7 +97,11 @@ pub(crate) fn queues_of_flags(intent: &Intent) -> Option<u32> {
 /// Why the number of queues cannot be changed. The reason that the plan gives for skipping the channels comes first.
 pub(crate) fn why_fixed(d: &Dev) -> Option<String> {
     match (channel_users(d), &d.nic.channels) {
-        (Some(by), _) => Some(Obstacle::InUse { by }.to_string()),
+        (Some(by), _) => {
+            let without_rdma = rdma::module(d.nic)
+                .map_or_else(String::new, |m| format!(" (if you do not use RDMA, unload its module first: {m})"));
+            Some(format!("{}{without_rdma}", Obstacle::InUse { by }))
+        }
         (None, Fact::Unknown(u)) => Some(format!("the channel counts could not be read ({})", u.why)),
         (None, Fact::Known(c)) if most(c).is_some() => None,
         (None, _) => Some(Obstacle::NoChannelCount.to_string()),
@@ -127,8 +131,14 @@ pub(crate) fn decide(
     let now = d.pairs_now();
     let asked = intent.queues;
     let article = intent.pair_as_article;
+    let by = intent
+        .given
+        .as_ref()
+        .and_then(|given| given.queues)
+        .map(|n| ConfiguredBy::Flag { name: format!("--queues {n}") });
     let cannot_for = |out: &mut PlanBuilder, why: Obstacle, blocked_by: Option<Address>| {
         let address = Some(Address::Channels { dev: name.clone() });
+        let why = by.as_ref().map_or_else(|| why.clone(), |by| why.clone().configured(std::slice::from_ref(by)));
         let (what, needed) = (format!("{name} channels"), asked.is_some());
         out.refused.push(NotPossible { address, what, why, needed, blocked_by, settings: 1 });
     };

@@ -80,8 +80,12 @@ fn busiest_percent(cpus: &Cpus) -> Option<f64> {
     if cpus.iter().any(Option::is_none) {
         return None;
     }
-    let most = per_cpu(cpus.iter().copied()).into_values().max()?;
-    Some(f64::from(most) * 100.0 / cpus.len() as f64)
+    Some(f64::from(busiest(cpus)?) * 100.0 / cpus.len() as f64)
+}
+
+/// Largest number of queues on one CPU.
+fn busiest(cpus: &Cpus) -> Option<u32> {
+    per_cpu(cpus.iter().copied()).into_values().max()
 }
 
 /// Largest number of queues on one core.
@@ -359,14 +363,21 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
                 None => ("queues", OF_QUEUES, busiest_percent(&a)),
             };
             let now = busiest_percent(&b);
+            let counts = (d.table.is_none() && a.len() == b.len()).then(|| (busiest(&a), busiest(&b), a.len()));
             let alike = now.zip(then).is_some_and(|(b, a)| format!("{b:.1}") == format!("{a:.1}"));
             push(&mut out, Some(dev), now, then.filter(|_| !alike), unit, |b, a| match b {
-                Some(b) => {
-                    // Shares that differ by less than one percent.
-                    let digits = usize::from(a.round() == b.round());
-                    let (a, b) = (percent(a, digits), percent(b, digits));
-                    format!("busiest CPU takes {a} % of {dev}'s {what} instead of {b} %")
-                }
+                Some(b) => match counts.filter(|_| a.max(b) < 10.0) {
+                    // Whole percents would hide the difference of one queue among many.
+                    Some((Some(is), Some(was), all)) => {
+                        format!("busiest CPU takes {is} of {all} queues of {dev} instead of {was}")
+                    }
+                    _ => {
+                        // Shares that differ by less than one percent.
+                        let digits = usize::from(a.round() == b.round());
+                        let (a, b) = (percent(a, digits), percent(b, digits));
+                        format!("busiest CPU takes {a} % of {dev}'s {what} instead of {b} %")
+                    }
+                },
                 None => {
                     format!("busiest CPU takes {} % of {dev}'s {what}; its current share is unknown", percent(a, 0))
                 }

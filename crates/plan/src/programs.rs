@@ -100,6 +100,13 @@ pub fn interrupts_of_others(s: &Snapshot, is_planned: impl Fn(&str) -> bool) -> 
     others.map(move |n| (n.name(), taken(n)))
 }
 
+/// Interfaces with a link that are not part of the plan, with the CPUs among which the interrupts of their queues may move.
+pub fn affinity_of_others(s: &Snapshot, is_planned: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, CpuSet)> {
+    let asked = |n: &Nic| n.queue_vectors().filter_map(|v| v.asked.known()).fold(CpuSet::new(), |all, c| all.union(c));
+    let others = s.nics.iter().filter(move |n| n.link_is_up() && !is_planned(n.name()));
+    others.map(move |n| (n.name(), asked(n).intersection(&s.topology.online)))
+}
+
 /// Whoever isolated CPUs for a program expects it there. Only the user knows.
 fn note_isolated(m: &Machine, proposals: &[Program], advice: &mut Messages) {
     let isolated = m.topo.isolated_all().intersection(&m.topo.online);

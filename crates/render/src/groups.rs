@@ -1,8 +1,10 @@
 //! Groups of queues in a plan: their moderation, how flows are steered to them, the CPUs for their programs, and what
 //! the plan cannot know.
 
+use std::collections::BTreeSet;
+
 use ringwise_model::{CpuSet, Fact, Goal, Snapshot};
-use ringwise_plan::{Group, Plan, Program, interrupts_of_others, program_drop_in};
+use ringwise_plan::{Group, Plan, Program, affinity_of_others, interrupts_of_others, program_drop_in};
 
 use ringwise_text::{hang, plural};
 
@@ -36,9 +38,9 @@ pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
 /// comment would not be one.
 const MANY_OR_BUSY: &str = "many processes or threads (a database), or a busy program";
 /// Beside the reserved CPUs.
-const OTHER_MANY_OR_BUSY: &str = "many processes or threads, or a busy program";
+pub(super) const OTHER_MANY_OR_BUSY: &str = "many processes or threads, or a busy program";
 const APART: &str = "must not share CPUs with interrupts (a database): the reserved CPUs";
-const FEW: &str = "few threads, and not busy";
+pub(super) const FEW: &str = "few threads, and not busy";
 
 /// A set of CPUs for people, with its size and that of the host: `CPUs 80-95,208-223 (32 of 256)`. `s`: the host, if it is
 /// known.
@@ -82,7 +84,7 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.group) {
             (Some(node), None) if *node != p.cpus || apart.is_some() => {
-                alternatives(p, node, plan.intent.goal_of(&p.dev), many, apart)
+                alternatives(p, node, plan.intent.goal_of(&p.dev), many, apart, s)
             }
             (None, None) => {
                 let only = format!("{FEW}; other programs need no file");
@@ -133,7 +135,7 @@ fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String
             Some(cpus) if plan.intent.goal_of(&p.dev) == Goal::Stream => {
                 (cpus_of(cpus, s), format!("the physical cores{} without a queue", of_node(nodeless)))
             }
-            Some(cpus) => (cpus_of(cpus, s), usable(nodeless, &p.beside_interrupts)),
+            Some(cpus) => (cpus_of(cpus, s), usable(&node_of(plan, s, p, cpus), &p.beside_interrupts)),
             None if nodeless && !s.is_some_and(has_one_node) => {
                 ("no limit, because its node is unknown".to_string(), String::new())
             }
@@ -160,9 +162,22 @@ fn of_node(nodeless: bool) -> &'static str {
     if nodeless { "" } else { " of the node" }
 }
 
+/// ` of the node`, and which one if the interface is on another.
+fn node_of(plan: &Plan, s: Option<&Snapshot>, p: &Program, cpus: &CpuSet) -> String {
+    let Some(home) = plan.layout.iter().find(|l| l.dev == p.dev).map(|l| l.node) else { return of_node(false).into() };
+    let nodes: BTreeSet<_> = s.into_iter().flat_map(|s| cpus.iter().filter_map(|c| s.topology.node_of(c))).collect();
+    match home {
+        Some(home) if !nodes.is_empty() && !nodes.contains(&home) => {
+            let all: Vec<String> = nodes.iter().map(|n| n.0.to_string()).collect();
+            let nodes = if all.len() == 1 { "node" } else { "nodes" };
+            format!(" of {nodes} {}, because no CPU of {}'s node may be used", all.join(","), p.dev)
+        }
+        home => of_node(home.is_none()).into(),
+    }
+}
+
 /// `beside`: the CPUs that are left out because they share a core with an interrupt.
-fn usable(nodeless: bool, beside: &CpuSet) -> String {
-    let of_node = of_node(nodeless);
+fn usable(of_node: &str, beside: &CpuSet) -> String {
     let (them, share) = match beside.len() {
         0 => return format!("the usable CPUs{of_node}, with and without a queue"),
         1 => (format!("CPU {beside}"), "shares"),
@@ -181,6 +196,8 @@ struct KeptFree {
     interrupted: CpuSet,
     /// These interfaces.
     by: Vec<String>,
+    /// Interfaces outside the plan whose interrupts may move there, with their affinity.
+    may_move: Vec<(String, CpuSet)>,
 }
 
 impl KeptFree {
@@ -189,7 +206,10 @@ impl KeptFree {
         let cpus = plan.intent.reserve.union(&plan.intent.exclude_cpus);
         let is_planned = |name: &str| plan.considered.iter().any(|d| d == name);
         let others = s.into_iter().flat_map(|s| interrupts_of_others(s, is_planned));
-        let mut out = Self { cpus, interrupted: CpuSet::new(), by: Vec::new() };
+        let movable = s.into_iter().flat_map(|s| affinity_of_others(s, is_planned));
+        let may_move =
+            movable.filter(|(_, all)| all.intersects(&cpus)).map(|(dev, all)| (dev.to_string(), all)).collect();
+        let mut out = Self { cpus, interrupted: CpuSet::new(), by: Vec::new(), may_move };
         for (dev, taken) in others.filter(|(_, taken)| taken.intersects(&out.cpus)).collect::<Vec<_>>() {
             out.interrupted = out.interrupted.union(&taken.intersection(&out.cpus));
             out.by.push(dev.to_string());
@@ -200,7 +220,14 @@ impl KeptFree {
 
 /// The drop-in and the line for a cgroup with all sets of CPUs, each with the kind of program that it suits. `apart`: the reserved CPUs,
 /// on this host.
-fn alternatives(p: &Program, node: &CpuSet, goal: Goal, many: &str, apart: Option<(&CpuSet, &Snapshot)>) -> String {
+fn alternatives(
+    p: &Program,
+    node: &CpuSet,
+    goal: Goal,
+    many: &str,
+    apart: Option<(&CpuSet, &Snapshot)>,
+    s: Option<&Snapshot>,
+) -> String {
     let with_node = |text: &str| text.replacen(&p.cpus.to_string(), &node.to_string(), 1);
     // A plan file of an earlier version has one drop-in.
     let node_drop_in = p.node_drop_in.clone().unwrap_or_else(|| with_node(&p.drop_in));
@@ -208,7 +235,12 @@ fn alternatives(p: &Program, node: &CpuSet, goal: Goal, many: &str, apart: Optio
         let cpuset = p.cpuset.replacen(&p.cpus.to_string(), &cpus.to_string(), 1);
         (APART, program_drop_in(&s.topology, cpus), cpuset)
     });
-    let many = (many, node_drop_in, with_node(&p.cpuset));
+    let part = s.filter(|s| is_part_of_socket(node, s)).map_or_else(String::new, |s| {
+        let size = format!("{} of {} CPUs", node.len(), s.topology.online.len());
+        format!("\n      # (one of several nodes of the socket, {size}: consider all nodes)")
+    });
+    let many = format!("{many}{part}");
+    let many = (many.as_str(), node_drop_in, with_node(&p.cpuset));
     let few = (FEW, p.drop_in.clone(), p.cpuset.clone());
     let mut kinds: Vec<(&str, String, String)> = apart.into_iter().chain(in_order(goal, many, few)).collect();
     if *node == p.cpus {
@@ -216,6 +248,17 @@ fn alternatives(p: &Program, node: &CpuSet, goal: Goal, many: &str, apart: Optio
     }
     let texts: Vec<(&str, &str)> = kinds.iter().map(|(kind, text, _)| (*kind, text.as_str())).collect();
     drop_in(&texts) + &format!("  or {}\n", kinds[0].2)
+}
+
+/// Whether the socket of these CPUs has other nodes, so that they may be a small part of the host.
+fn is_part_of_socket(cpus: &CpuSet, s: &Snapshot) -> bool {
+    let t = &s.topology;
+    let package = |c| t.cpu(c).and_then(|c| c.package.known());
+    let nodes: BTreeSet<_> = cpus.iter().filter_map(|c| t.node_of(c)).collect();
+    let packages: BTreeSet<_> = cpus.iter().filter_map(package).collect();
+    let other =
+        |c| t.node_of(c).is_some_and(|n| !nodes.contains(&n)) && package(c).is_some_and(|p| packages.contains(p));
+    t.online.iter().any(other)
 }
 
 /// A drop-in with the CPUs of the first kind of program; those of the others are comments. Lines that all kinds have in
@@ -246,13 +289,19 @@ fn drop_in(kinds: &[(&str, &str)]) -> String {
 fn without_queues(plan: &Plan, kept: Option<&KeptFree>, s: Option<&Snapshot>) -> Vec<String> {
     let name = |cpus: &CpuSet| format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" });
     let mut out = Vec::new();
-    if let Some(KeptFree { cpus, interrupted, by }) = kept {
+    if let Some(KeptFree { cpus, interrupted, by, may_move }) = kept {
         let (kept, are) = (name(cpus), if cpus.len() == 1 { "is" } else { "are" });
         out.push(if by.is_empty() {
-            format!(
-                "{kept} {are} kept free of queues: start programs there that must not share CPUs with interrupts \
-                 (CPUAffinity={cpus})."
-            )
+            let start = format!("start programs there that must not share CPUs with interrupts (CPUAffinity={cpus})");
+            let movable: Vec<String> = may_move.iter().map(|(dev, all)| format!("{dev} (affinity {all})")).collect();
+            match movable.as_slice() {
+                [] => format!("{kept} {are} kept free of queues: {start}."),
+                all => format!(
+                    "{kept} {are} kept free of the queues of this plan: {start}. Interrupts of {} may still move there, because \
+                     the plan does not cover them: plan all interfaces together.",
+                    all.join(", ")
+                ),
+            }
         } else {
             format!(
                 "{kept} {are} kept free of the queues of this plan, but the interrupts of {}, which the plan does not cover, \

@@ -3,6 +3,8 @@
 use ringwise_plan::{ProgramCpus, ProgramReport};
 use ringwise_text::{Style, Tint, hang, plural, visible};
 
+use crate::groups::{FEW, OTHER_MANY_OR_BUSY};
+
 /// Lines without `-v`.
 const MOST_LINES: usize = 16;
 /// Process IDs of one line.
@@ -50,9 +52,11 @@ fn line(p: &ProgramCpus) -> String {
             None => f.dev.clone(),
         })
         .collect();
-    let many = p.proposed_for_many.as_ref();
-    let many = many.map_or_else(String::new, |m| format!(" (with many threads: {m})"));
-    format!("{who} may run on {}; proposed for {}: {}{many}", cpus(&p.allowed), of.join(" "), p.proposed)
+    let proposed = match &p.proposed_for_many {
+        Some(many) => format!("{many} ({OTHER_MANY_OR_BUSY}), {} ({FEW})", p.proposed),
+        None => p.proposed.to_string(),
+    };
+    format!("{who} may run on {}; proposed for {}: {proposed}", cpus(&p.allowed), of.join(" "))
 }
 
 /// `pid 812`, `pids 812, 813, 814 and 5 more`
