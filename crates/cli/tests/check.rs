@@ -361,5 +361,11 @@ fn a_directory_of_directories_with_captures_is_named() {
         assert!(said.contains(&format!("Other commands read one capture, such as {path}/a/tree.tar.gz\n")), "{said}");
         assert!(said.ends_with(&format!("Try: ringwise check --from {path}/*\n")), "{said}");
     }
+    let config = dir.join("r.toml");
+    std::fs::write(&config, "version = 1\n").unwrap();
+    let o = run(&["config", "check", &config.display().to_string(), "--from", &path]);
+    let said = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(1), "{said}");
+    assert!(said.ends_with(&format!("Try: ringwise config check {} --from {path}/*\n", config.display())), "{said}");
     std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -165,6 +165,14 @@ impl Error {
         }
     }
 
+    /// The same without what differs between hosts on which the same is wrong.
+    pub fn faults_without_host(&self) -> Vec<String> {
+        match self {
+            Self::Plan(refusal @ ringwise_plan::Refusal::UnknownDevice { .. }) => vec![refusal.without_host()],
+            _ => self.faults(),
+        }
+    }
+
     /// Stable name of the error, for programs.
     pub fn code(&self) -> &'static str {
         match self {

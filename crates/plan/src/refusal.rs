@@ -142,6 +142,16 @@ fn set(c: &CpuSet) -> String {
     if c.is_empty() { "none".into() } else { c.to_string() }
 }
 
+impl Refusal {
+    /// The text without what differs between hosts that cannot have a plan for the same reason.
+    pub fn without_host(&self) -> String {
+        match self {
+            Self::UnknownDevice { dev, .. } => format!("there is no interface {dev}"),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,6 @@
 //! The pages of `check` and `plan` about many hosts.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ringwise_check::Severity;
@@ -156,6 +157,9 @@ pub(crate) fn host_cell(host: Option<&str>, style: &Style) -> String {
 pub(crate) fn with_files(text: &str, files: &[&str], style: &Style) -> String {
     let below = style.width.map_or_else(String::new, |_| common_directory(files));
     let width = text.lines().map(len).max().unwrap_or(0);
+    let last = |f: &str| f.rsplit_once('/').map(|(_, name)| name.to_string());
+    let mut shared: BTreeMap<String, usize> = BTreeMap::new();
+    files.iter().filter_map(|f| last(f)).for_each(|name| *shared.entry(name).or_default() += 1);
     let files = std::iter::once("FILE".to_string())
         .chain(files.iter().map(|f| visible(f.strip_prefix(&below).unwrap_or(f)).into_owned()));
     let mut out = String::new();
@@ -164,7 +168,12 @@ pub(crate) fn with_files(text: &str, files: &[&str], style: &Style) -> String {
     }
     for (line, file) in text.lines().zip(files) {
         let room = style.width.map(|w| w.saturating_sub(width + 2));
-        let file = room.map_or(file.clone(), |r| cut_begin(&file, r, style));
+        let file = room.map_or(file.clone(), |r| {
+            // A name that several files have, such as capture.tar.gz, distinguishes less than their directories.
+            let name = last(&file).filter(|name| len(&file) > r && shared.get(name).is_some_and(|n| *n > 1));
+            let short = name.and_then(|name| Some(format!("{}{}", file.strip_suffix(&name)?, dots(style))));
+            cut_begin(short.as_ref().unwrap_or(&file), r, style)
+        });
         out += &format!("{}\n", format!("{}  {file}", ringwise_text::pad(line, width)).trim_end());
     }
     out

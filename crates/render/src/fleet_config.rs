@@ -75,6 +75,9 @@ pub struct ConfigOnHost {
     pub undecided: Vec<String>,
     /// Why the file fails.
     pub faults: Vec<String>,
+    /// Why the file fails, without what differs between hosts: reasons that are alike are counted together.
+    #[serde(skip)]
+    pub alike: Vec<String>,
     /// Reasons that are not kept.
     #[serde(skip)]
     further: usize,
@@ -93,6 +96,7 @@ impl ConfigOnHost {
             interrupts_traffic: false,
             not_planned: Vec::new(),
             undecided: Vec::new(),
+            alike: faults.clone(),
             faults,
             further: 0,
         }
@@ -140,9 +144,10 @@ impl ConfigOnHost {
         self
     }
 
-    fn reasons(&self) -> impl Iterator<Item = String> {
+    /// `faults`: those of the host, or those that are alike on several hosts.
+    fn reasons<'a>(&'a self, faults: &'a [String]) -> impl Iterator<Item = String> + 'a {
         let planned = self.not_planned.iter().map(|n| format!("{}: {}", n.what, n.why));
-        self.faults.iter().chain(&self.undecided).cloned().chain(planned)
+        faults.iter().chain(&self.undecided).cloned().chain(planned)
     }
 
     fn skipped(&self) -> usize {
@@ -232,7 +237,7 @@ fn shared_reasons(hosts: &[ConfigOnHost], limit: &Limit, style: &Style) -> Strin
     {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         let mine = || hosts.iter().filter(|h| h.verdict == verdict);
-        mine().flat_map(ConfigOnHost::reasons).for_each(|r| *count.entry(r).or_default() += 1);
+        mine().flat_map(|h| h.reasons(&h.alike)).for_each(|r| *count.entry(r).or_default() += 1);
         let mut all: Vec<(String, usize)> = count.into_iter().collect();
         all.order_by_key(|(_, n)| std::cmp::Reverse(*n));
         let texts: Vec<String> = all.into_iter().map(|(r, n)| format!("{}: {r}", plural(n, "host"))).collect();
@@ -243,10 +248,10 @@ fn shared_reasons(hosts: &[ConfigOnHost], limit: &Limit, style: &Style) -> Strin
 
 fn reasons_of_hosts(hosts: &[ConfigOnHost], limit: &Limit, style: &Style) -> String {
     let mut out = String::new();
-    let with: Vec<&ConfigOnHost> = hosts.iter().filter(|h| h.reasons().next().is_some()).collect();
+    let with: Vec<&ConfigOnHost> = hosts.iter().filter(|h| h.reasons(&h.faults).next().is_some()).collect();
     let shown = limit.of(HOSTS, with.len());
     for h in with.iter().take(shown) {
-        let mut texts: Vec<String> = h.reasons().collect();
+        let mut texts: Vec<String> = h.reasons(&h.faults).collect();
         texts.extend((h.further > 0).then(|| format!("and {} more (-j)", thousands(h.further as u64))));
         let name = h.host.as_deref().unwrap_or(&h.file);
         out += &list(&format!("{}, {}:", visible(name), h.verdict.name()), &texts, &Limit::new(true, style), style);
@@ -288,6 +293,7 @@ mod tests {
             host("caps/e.tar.gz", Verdict::Fails, 0),
         ];
         all[4].faults = vec!["fleet.toml line 3: a fault".into()];
+        all[4].alike = all[4].faults.clone();
         worst_first(&mut all);
         all
     }
@@ -307,6 +313,21 @@ mod tests {
         assert!(text.ends_with(show), "{text}");
         let text = page(&all[1..], &p, &Style::plain(None));
         assert!(text.ends_with("Next: ringwise plan --config fleet.toml --from caps/d.tar.gz\n"), "{text}");
+    }
+
+    #[test]
+    fn faults_that_are_alike_are_counted_together() {
+        let s = machines::ten()[0].snapshot();
+        let fails = |file: &str, has: &str| ConfigOnHost {
+            alike: vec!["there is no interface eth9".into()],
+            ..ConfigOnHost::failed(file, &s, vec![format!("there is no interface eth9; this host has {has}")])
+        };
+        let (all, p) =
+            ([fails("a", "eth0"), fails("b", "eth1")], ConfigPage { config: "r.toml", ..ConfigPage::default() });
+        let text = page(&all, &p, &Style::plain(None));
+        assert!(text.contains("Why the file fails:\n  2 hosts: there is no interface eth9\n"), "{text}");
+        let text = page(&all, &p, &Style { verbose: 1, ..Style::plain(None) });
+        assert!(text.contains("eth9; this host has eth0\n") && text.contains("eth9; this host has eth1\n"), "{text}");
     }
 
     #[test]

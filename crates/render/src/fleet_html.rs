@@ -42,6 +42,9 @@ pub fn planned(groups: &[PlanGroup], failed: &[FailedCapture], again: &str) -> S
     out += &failures(failed);
     let hosts: usize = groups.iter().map(PlanGroup::hosts).sum();
     let style = Style::plain(None);
+    if hosts == 1 {
+        out += "<p>This page compares several captures. Of one host, the command below prints the plan.</p>\n";
+    }
     for g in groups {
         let e = &g.example;
         let name = e.host.as_ref().map_or_else(String::new, |h| format!(" {h}"));

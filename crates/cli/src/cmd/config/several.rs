@@ -78,6 +78,14 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
         out::answer(&fleet_config::page(&hosts, &page, &crate::style::detect(common)))?;
     }
     fleet::report_failed(failed.len(), files.len());
+    // As `check` and `plan` do for a directory whose subdirectories contain the captures.
+    if let [dir] = a.from.as_slice()
+        && hosts.is_empty()
+        && ringwise_sys::directories_of_captures(dir) > 0
+    {
+        let command = format!("ringwise config check {}", ringwise_model::shell::quote(&path.display().to_string()));
+        out::error(&format!("Try: {command} --from {}/*", dir.display()));
+    }
     // What could not be read may hide any problem, so it counts as a failure.
     let worst = hosts.iter().map(|h| h.verdict).min();
     Ok(match worst {
@@ -100,7 +108,7 @@ fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
     let name = file.display().to_string();
     let host = match planned(input, &name, source, &s, options) {
         Ok(host) => host,
-        Err(e) => ConfigOnHost::failed(&name, &s, e.faults()),
+        Err(e) => ConfigOnHost { alike: e.faults_without_host(), ..ConfigOnHost::failed(&name, &s, e.faults()) },
     };
     let entries = parts.entries.iter().map(ToString::to_string).collect();
     let undecided = parts.undecided.iter().map(|u| u.note.clone()).collect();
