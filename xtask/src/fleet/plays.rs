@@ -315,7 +315,7 @@ impl<'a> Fleet<'a> {
     fn wave_that_fails(&mut self) -> Result<()> {
         let (cut, unprivileged) = (self.see("cut-off")?, self.see("unprivileged")?);
         let tuned = (self.see("ordinary")?.tuned, self.see("competing")?.tuned);
-        let played = self.play("refused", WAVES, &["-e", r#"{"ringwise_waves": [1]}"#])?;
+        let played = self.play("refused", WAVES, &["-e", "ringwise_hosts=all", "-e", r#"{"ringwise_waves": [1]}"#])?;
         self.ended("a host that refuses stops the play", &played, false);
         for host in ["ordinary", "competing"] {
             self.recap("passed before without a change", &played, host, |r| r.changed == 0 && r.failed == 0);

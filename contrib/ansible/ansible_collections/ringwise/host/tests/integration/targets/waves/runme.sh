@@ -36,7 +36,7 @@ inventory() { # INTERPRETER
 }
 
 play() { # PLAYBOOK [ARGUMENT]…: the output is in $folder/out, and the state of each host in $folder/hosts/HOST/state
-    ansible-playbook -i "$folder/inventory" -e ringwise_become=false -e '{"ringwise_waves": [1, 1, "100%"]}' \
+    ansible-playbook -i "$folder/inventory" -e ringwise_hosts=all -e ringwise_become=false -e '{"ringwise_waves": [1, 1, "100%"]}' \
         -e ringwise_gate_latency_port="$(cat "$folder/port")" -e ringwise_gate_latency_floor_us=1000000 \
         "$@" >"$folder/out" 2>&1
 }
@@ -46,6 +46,12 @@ recap() { # HOST CHANGED
 }
 
 inventory "$(command -v python)"
+
+# Without hosts nothing is tuned: not the whole inventory.
+for p in waves no_python no_python_raw; do
+    if ansible-playbook -i "$folder/inventory" "ringwise.host.$p" >"$folder/out" 2>&1; then exit 1; fi
+    grep -F -- '-e ringwise_hosts=GROUP' "$folder/out"
+done
 
 # Check mode shows the plan of every host, and applies nothing.
 hosts a=good b=good c=good d=good
