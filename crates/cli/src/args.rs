@@ -44,7 +44,7 @@ pub(crate) use value::InvalidValue;
 use value::{at_least, between};
 pub use watch::WatchArgs;
 
-/// Tunes multi-queue network interfaces and proves that it helped
+/// Tunes multi-queue network interfaces, and measures whether it helped
 #[derive(Debug, Parser)]
 #[command(name = "ringwise", version, disable_help_subcommand = true, disable_help_flag = true, max_term_width = 80)]
 pub struct Cli {
@@ -489,10 +489,10 @@ pub fn command() -> clap::Command {
         "{{about}}
 Usage: ringwise [COMMAND] [OPTIONS]   without a command: status; version: -V
 {text}Options of all commands: -j (JSON), -q (no notes), -v (more), -h, --color WHEN,
-  --ascii, --utc, --state-dir DIR. Of commands that read: --from FILE.
+  --ascii, --utc, --state-dir DIR. To read a recording: --from or --replay FILE.
   Of apply, rollback, adopt, persist, recover, bench: -n (show), -y (yes).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
-  4 failed and put back, 5 not fully put back, 6 refused. More: help --topics
+  4 failed and restored, 5 not fully restored, 6 refused. More: help --topics
 "
     );
     with_pages(

@@ -268,7 +268,9 @@ one, it writes again what a driver or the kernel has reset. What a person or a
 program has changed is a manual change: it stays and is reported once. apply,
 rollback, confirm and adopt decide; their result is kept from then on.
 SIGHUP loads the configuration again and applies it. SIGTERM ends the service;
-settings stay, except an RSS table that was changed because of the load.",
+settings stay, except what was changed because of the load (RSS tables, CPUs of
+interrupts with XPS, RPS masks, settings of groups), which is restored after
+15 s.",
     ..Page::new(
         "  ringwise persist --daemon         enables ringwise-daemon.service
   ringwise daemon --config none     in the foreground; keeps what apply has set

@@ -130,7 +130,13 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
         out.push(Fault { at: v.span(), with: Vec::new(), found, right: Some(right) });
     };
     if !takes(kind, v.get_ref()) {
-        let found = format!("{name} is {}", type_name(v.get_ref()));
+        let found = match (kind, v.get_ref()) {
+            // A number in quotes is a string.
+            (ValueKind::Int(..), DeValue::String(text)) if text.parse::<i128>().is_err() => {
+                format!("{name}: \"{text}\" is not a number")
+            }
+            (_, v) => format!("{name} is {}", type_name(v)),
+        };
         let table = matches!(v.get_ref(), DeValue::Table(_) | DeValue::Array(_));
         if let Some(name) = sysctl_without_quotes(name, v.get_ref()) {
             return wrong(found, format!("quotes around a name with dots: \"{name}\""));

@@ -69,7 +69,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
             Some(cells) => {
                 shape = Shape {
                     folded: cells.iter().any(|c| c.folded),
-                    upright: !is_wide(&cells) && digits > 1,
+                    upright: !is_wide(&cells) && cells.iter().any(|c| !c.folded && cols[c.columns[0]].cpu.0 > 9),
                     overflow: cells.iter().any(|c| overflows(c, deliveries(&rows, c))),
                 };
                 Some(grid(&cols, &cells, &rows, label, &ranks, style))

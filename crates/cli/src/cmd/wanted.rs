@@ -38,6 +38,7 @@ pub(super) fn about(e: Error, source: &Source) -> Fail {
 fn shows(e: &Error) -> Option<&'static str> {
     match e {
         Error::Unbound(_) => Some("ringwise show --all"),
+        Error::Set(_) => Some("ringwise help ringwise.toml"),
         Error::Plan(ringwise_plan::Refusal::CpuBeyondMachine { .. }) => Some("ringwise show"),
         _ => None,
     }

@@ -17,12 +17,25 @@ pub(super) const TOPICS: &[Topic] = &[
         &["Show|ringwise show DEV: line carries"],
     ),
     word(
-        &["in use by", "users", "rdma", "xdp", "af_xdp", "ovs"],
+        &["in use by", "users", "xdp", "af_xdp", "ovs"],
         "show: who else uses the queues of the interface",
         "XDP programs, AF_XDP sockets, RDMA or traffic classes. Such users limit what can be changed: ringwise does not \
          change the number of queues then. On an interface whose device RDMA uses, a change of the channels would restart \
          the device for RDMA too, and goal forward leaves the pause frames on, because RDMA may depend on them.",
-        &["Show|ringwise show DEV: line in use by", "See|ringwise help channels"],
+        &["Show|ringwise show DEV: line in use by", "See|ringwise help channels, rdma"],
+    ),
+    word(
+        &["rdma", "roce", "iwarp", "infiniband", "mlx5_ib", "irdma", "bnxt_re"],
+        "remote direct memory access through the same device",
+        "Modules such as mlx5_ib (mlx5_core), irdma (ice, i40e), bnxt_re (bnxt_en) and qedr (qede) offer RDMA on the device \
+         of an interface, and are often loaded although no program uses it. While one is loaded, ringwise does not change \
+         the number of queues of the interface, and goal forward leaves its pause frames on.",
+        &[
+            "Show|ringwise show DEV: line in use by; rdma link",
+            "Unload|if you do not use RDMA: modprobe -r mlx5_ib. The next boot loads it again, unless a file in \
+             /etc/modprobe.d has the line blacklist mlx5_ib.",
+            "See|ringwise help in use by, channels, pause",
+        ],
     ),
     word(
         &["not movable"],

@@ -66,7 +66,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Use it|for databases, DNS, caches, web servers, proxies",
             "Queues|at most one for each local core; an interface with more queues gets fewer only with ringwise plan \
              --goal rpc --allow-disruption",
-            "RFS|on, with ntuple if the driver supports accelerated RFS (bnxt_en, enic, mlx4: with --allow-disruption)",
+            "RFS|on, with ntuple if the driver supports accelerated RFS (bnxt_en: with --allow-disruption)",
             "Rest|adaptive moderation where the driver supports it. The plan names CPUs for the program.",
             "Try|ringwise plan --goal rpc",
             "See|ringwise help goal, rfs, moderation",

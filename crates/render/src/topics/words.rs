@@ -416,6 +416,18 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|ringwise help auto, goal"],
     ),
     word(
+        &["drop-in", "drop in", "cpus.conf"],
+        "a file that adds lines to a unit of systemd",
+        "A plan of goal rpc, latency or stream prints a drop-in with the CPUs for a program: save it as \
+         /etc/systemd/system/NAME.service.d/cpus.conf, where NAME.service is the unit that runs the program. ringwise \
+         writes no such file.",
+        &[
+            "Apply|systemctl daemon-reload, then restart the unit: a running program keeps its CPUs",
+            "Undo|delete the file, then the same",
+            "See|man systemd.unit; ringwise help recommended",
+        ],
+    ),
+    word(
         &["program", "programs", "recommended", "recommended cpus", "busy program", "cpuaffinity"],
         "plan: CPUs where programs should run",
         "At its end a plan recommends CPUs for a program that uses mainly one interface, and prints a systemd drop-in. A \
