@@ -416,7 +416,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["See|ringwise help auto, goal"],
     ),
     word(
-        &["drop-in", "drop in", "cpus.conf"],
+        &["drop-in", "cpus.conf"],
         "a file that adds lines to a unit of systemd",
         "A plan of goal rpc, latency or stream prints a drop-in with the CPUs for a program: save it as \
          /etc/systemd/system/NAME.service.d/cpus.conf, where NAME.service is the unit that runs the program. ringwise \
