@@ -77,7 +77,7 @@ pub struct ConfigOnHost {
     pub faults: Vec<String>,
     /// Why the file fails, without what differs between hosts: reasons that are alike are counted together.
     #[serde(skip)]
-    pub alike: Vec<String>,
+    alike: Vec<String>,
     /// Reasons that are not kept.
     #[serde(skip)]
     further: usize,
@@ -100,6 +100,12 @@ impl ConfigOnHost {
             faults,
             further: 0,
         }
+    }
+
+    /// The same; `alike`: why, without what differs between hosts.
+    #[must_use]
+    pub fn counted_as(self, alike: Vec<String>) -> Self {
+        Self { alike, ..self }
     }
 
     /// A host for which the file has this plan.
@@ -318,9 +324,9 @@ mod tests {
     #[test]
     fn faults_that_are_alike_are_counted_together() {
         let s = machines::ten()[0].snapshot();
-        let fails = |file: &str, has: &str| ConfigOnHost {
-            alike: vec!["there is no interface eth9".into()],
-            ..ConfigOnHost::failed(file, &s, vec![format!("there is no interface eth9; this host has {has}")])
+        let fails = |file: &str, has: &str| {
+            let host = ConfigOnHost::failed(file, &s, vec![format!("there is no interface eth9; this host has {has}")]);
+            host.counted_as(vec!["there is no interface eth9".into()])
         };
         let (all, p) =
             ([fails("a", "eth0"), fails("b", "eth1")], ConfigPage { config: "r.toml", ..ConfigPage::default() });

@@ -108,7 +108,7 @@ fn checked(input: &FileInput, file: &Path, source: &Source) -> Result<Checked> {
     let name = file.display().to_string();
     let host = match planned(input, &name, source, &s, options) {
         Ok(host) => host,
-        Err(e) => ConfigOnHost { alike: e.faults_without_host(), ..ConfigOnHost::failed(&name, &s, e.faults()) },
+        Err(e) => ConfigOnHost::failed(&name, &s, e.faults()).counted_as(e.faults_without_host()),
     };
     let entries = parts.entries.iter().map(ToString::to_string).collect();
     let undecided = parts.undecided.iter().map(|u| u.note.clone()).collect();
