@@ -30,8 +30,7 @@ pub(crate) fn numbers(cx: &HostAccess, setting: &Setting, errno: Option<i32>) ->
 /// `CPU 2 has none left, the other online CPUs have 147 to 202 each`
 fn text(by_cpu: &BTreeMap<CpuId, u32>, named: Option<&CpuSet>) -> String {
     let is_named = |cpu: &CpuId| named.is_some_and(|cpus| cpus.contains(*cpu));
-    let (named, others): (Vec<(CpuId, u32)>, Vec<(CpuId, u32)>) =
-        by_cpu.iter().map(|(c, n)| (*c, *n)).partition(|(c, _)| is_named(c));
+    let (named, others): (Vec<_>, Vec<_>) = by_cpu.iter().map(|(c, n)| (*c, *n)).partition(|(c, _)| is_named(c));
     let others_are = if named.is_empty() { "the online CPUs" } else { "the other online CPUs" };
     let of_named = match named.as_slice() {
         [] => None,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ringwise_apply::{Policy, Verdict};
 use ringwise_intent::Take;
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
-use ringwise_model::Requested;
+use ringwise_model::{Goal, Requested};
 use ringwise_plan::{BulkPolicy, GroupSizes, Plan, Undecided};
 use ringwise_sys::{Clock, Request, Result as Got};
 use ringwise_testkit::sim::{Sim, build};

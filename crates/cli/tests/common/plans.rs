@@ -130,6 +130,7 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
         shared_for_locality: None,
         groups: vec![],
         sampled: vec![],
+        sampled_placement: None,
         programs: vec![],
         advice: vec![],
         doubled_cores: vec![],

@@ -81,7 +81,7 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
     // As `check` and `plan` do for a directory whose subdirectories contain the captures.
     if let [dir] = a.from.as_slice()
         && hosts.is_empty()
-        && ringwise_sys::directories_of_captures(dir) > 0
+        && !ringwise_sys::directories_of_captures(dir).is_empty()
     {
         let command = format!("ringwise config check {}", ringwise_model::shell::quote(&path.display().to_string()));
         out::error(&format!("Try: {command} --from {}/*", dir.display()));
