@@ -252,8 +252,8 @@ says "its program" "connection of nc ($reader)"
 status "observe it" 0 ringwise explain $flow --observe 3s --svg /tmp/seen.svg
 sed -n '/^This flow/,$ s/^/# /p' /tmp/out
 check "its packets by the predicted queue" grep -Eq 'packets +[0-9,]+ on queue [0-9]+ +<- predicted' /tmp/out
-check "on the predicted CPU, as its socket says" grep -Eq 'socket +packets last arrived on CPU [0-9]+, [0-9]+ of 20 times +<- predicted' /tmp/out
-check "its program where it is held" grep -q 'program  on CPU 5,' /tmp/out
+check "on the predicted CPU, as its socket says" grep -Eq 'socket +packets last arrived on CPU [0-9]+( \(node [0-9]+\))?, [0-9]+ of 20 times +<- predicted' /tmp/out
+check "its program where it is held" grep -Eq 'program  on CPU 5[ ,]' /tmp/out
 counted=$(sed -n 's/^ *packets  \([0-9,]*\) on \(queue [0-9]*\).* <- predicted$/\1 packets on \2/p' /tmp/out)
 check "packets were counted" test -n "$counted"
 check "the drawing has the count: $counted" grep -q "$counted" /tmp/seen.svg

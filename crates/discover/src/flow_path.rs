@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ringwise_kfmt::inet_diag::{self, Talk};
 use ringwise_kfmt::sockets::{self, Connected};
 use ringwise_model::errno::{ENOENT, ESRCH};
-use ringwise_model::{ControlReason, CpuId, Fact, Unread};
+use ringwise_model::{ControlReason, CpuId, CpuSet, Fact, Unread};
 use ringwise_sys::Host;
 
 use crate::control::LinkTopology;
@@ -149,6 +149,11 @@ pub struct Holder {
     pub name: Option<String>,
     /// The CPU that its main thread ran on last.
     pub last_cpu: Option<CpuId>,
+}
+
+/// CPUs that the process may use. Absent: it has ended.
+pub fn cpus_allowed(host: &dyn Host, pid: u32) -> Fact<CpuSet> {
+    Reader::new(host).parse(&ringwise_knob::path::of_task(pid, "status"), ringwise_kfmt::task::cpus_allowed)
 }
 
 /// `None`: no process that can be examined holds it.

@@ -1,5 +1,5 @@
-//! Connections as the kernel reports them (sock_diag(7)), and the CPU on which a socket's packets last arrived. Not part of
-//! [`Host`](crate::Host): they are momentary, name peers, and are never recorded.
+//! Connections as the kernel reports them (sock_diag(7)), and the CPU and NAPI instance by which a socket's packets last
+//! arrived. Not part of [`Host`](crate::Host): they are momentary, name peers, and are never recorded.
 //!
 //! If `tcp_diag` and `udp_diag` are modules, the first request loads them, as `ss` does. Formats: linux/sock_diag.h,
 //! linux/inet_diag.h.
@@ -26,10 +26,23 @@ pub fn dump(protocol: u8, v6: bool) -> Result<Vec<Vec<u8>>> {
     dump_once(&what, libc::NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, &body)
 }
 
-/// `SO_INCOMING_CPU` of a socket of the process `pid`; `None`: no packet yet, or the socket does not belong to the process any
-/// more. The kernel shows it only to processes that hold the socket, so ringwise holds it for a moment (pidfd_getfd(2), since
-/// 5.6, needs the permissions of a debugger).
-pub fn incoming_cpu(pid: u32, inode: u64) -> io::Result<Option<u32>> {
+/// How the packets of a socket last arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incoming {
+    /// `SO_INCOMING_CPU`: the CPU that gave the packet to the socket, which is the one chosen by RPS or RFS if they are in use.
+    /// `None`: no packet yet.
+    pub cpu: Option<u32>,
+    /// `SO_INCOMING_NAPI_ID`: the NAPI instance that received the packet. `None`: no packet yet, one that did not come from a
+    /// device, or a kernel without CONFIG_NET_RX_BUSY_POLL.
+    pub napi: Option<u32>,
+}
+
+/// How packets last arrived at a socket of the process `pid`; `None`: the socket does not belong to the process any more.
+///
+/// sock_diag does not report this (net/ipv4/inet_diag.c, `inet_sk_diag_fill`; include/uapi/linux/inet_diag.h has no attribute for
+/// it): the kernel shows it only to processes that hold the socket. So ringwise holds it for a moment (pidfd_getfd(2), since 5.6,
+/// needs the permissions of a debugger).
+pub fn incoming(pid: u32, inode: u64) -> io::Result<Option<Incoming>> {
     let wanted = format!("socket:[{inode}]");
     let mut found = None;
     for entry in std::fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -46,18 +59,23 @@ pub fn incoming_cpu(pid: u32, inode: u64) -> io::Result<Option<u32>> {
     let raw = libc::c_int::try_from(raw).ok().filter(|r| *r >= 0).ok_or_else(io::Error::last_os_error)?;
     // SAFETY: the kernel has just created it, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    let (mut cpu, mut size) = (-1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: the pointer and the size are those of `cpu`, which outlives the call.
-    let rc = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_INCOMING_CPU,
-            (&raw mut cpu).cast(),
-            &raw mut size,
-        )
+    let cpu = u32::try_from(option(&socket, libc::SO_INCOMING_CPU)?).ok();
+    // net/core/sock.c, `sk_getsockopt`: 0 if there is no NAPI instance.
+    let napi = match option(&socket, libc::SO_INCOMING_NAPI_ID) {
+        Ok(id) => u32::try_from(id).ok().filter(|id| *id > 0),
+        Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => None,
+        Err(e) => return Err(e),
     };
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(u32::try_from(cpu).ok()) }
+    Ok(Some(Incoming { cpu, napi }))
+}
+
+/// An option of level `SOL_SOCKET` that is a number.
+fn option(socket: &OwnedFd, name: libc::c_int) -> io::Result<libc::c_int> {
+    let (mut value, mut size) = (-1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the pointer and the size are those of `value`, which outlives the call.
+    let rc =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &raw mut size) };
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
 
 #[cfg(test)]
@@ -77,11 +95,14 @@ mod tests {
         b.read_exact(&mut [0]).unwrap();
         let link = std::fs::read_link(format!("/proc/self/fd/{}", b.as_raw_fd())).unwrap();
         let inode = link.to_str().unwrap().trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
-        match incoming_cpu(std::process::id(), inode) {
-            Ok(cpu) => assert!(cpu.is_some(), "a packet has come"),
+        match incoming(std::process::id(), inode) {
+            // Packets of the loopback device come from no NAPI instance of a device.
+            Ok(seen) => {
+                assert!(seen.is_some_and(|s| s.cpu.is_some() && s.napi.is_none()), "a packet has come: {seen:?}")
+            }
             // Containers may forbid it.
             Err(e) => assert!(matches!(e.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)), "{e}"),
         }
-        assert_eq!(incoming_cpu(std::process::id(), 1).unwrap(), None);
+        assert_eq!(incoming(std::process::id(), 1).unwrap(), None);
     }
 }

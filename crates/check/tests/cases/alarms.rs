@@ -515,7 +515,8 @@ fn a_cpuset_may_exclude_the_memory_of_the_right_nodes() {
     .unwrap();
     assert_eq!(severity, Severity::Warning);
     assert_eq!(text, "nginx on CPU 4, up to 71 % busy; its cpuset excludes memory of node 0 of eth1");
-    let none: &[(&str, fn(&mut World))] = &[
+    type Edit = fn(&mut World);
+    let none: &[(&str, Edit)] = &[
         ("no connection over an interface", |w| {
             w.memory(4, "eth1", "4-5", &[1]);
             w.t.as_mut().unwrap().connections = Fact::Known([(812, Default::default())].into());

@@ -255,7 +255,7 @@ mod tests {
             cpus: [(CpuId(1), (2000, 0)), (CpuId(2), (1900, 850))].into(),
             program: [(CpuId(3), 19), (CpuId(0), 1)].into(),
             incoming: [(CpuId(2), 20)].into(),
-            incoming_unread: None,
+            ..Observed::default()
         };
         let (plain, counted) = (svg(&one, None), svg(&one, Some(&seen)));
         assert!(!plain.contains("sampled") && !plain.contains("counted"), "{plain}");

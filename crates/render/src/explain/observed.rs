@@ -1,11 +1,11 @@
 //! Counts that were observed for a flow, shown beside the prediction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_flow::chain::{Arrival, Direction, Work};
 use ringwise_flow::stack::ReceivePath;
-use ringwise_model::CpuId;
 use ringwise_model::order::Order;
+use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 use serde_json::{Value, json};
 
 use super::{OneFlow, body, wrap};
@@ -42,6 +42,78 @@ pub struct Observed {
     pub incoming: BTreeMap<CpuId, u32>,
     /// Why `incoming` could not be read; `None`: it was read, or there is no socket.
     pub incoming_unread: Option<String>,
+    /// NAPI instances that received the packets of the flow's socket, and how often this was seen.
+    pub napis: BTreeMap<u32, u32>,
+    /// CPUs that the program may use; `None`: unknown, or no program was seen.
+    pub permitted: Option<CpuSet>,
+    /// How often the nodes of both CPUs were known. Always 0 on hosts with one node.
+    pub nodes_compared: u32,
+    /// How often of these the packets arrived on another node than the one where the program ran.
+    pub remote: u32,
+}
+
+impl Observed {
+    /// Adds what was seen at the socket once: the CPU and the NAPI instance of its last packet, and the CPU of its program.
+    pub fn socket_seen(&mut self, cpu: Option<CpuId>, napi: Option<u32>, program: Option<CpuId>, topology: &Topology) {
+        if let Some(cpu) = cpu {
+            *self.incoming.entry(cpu).or_default() += 1;
+        }
+        if let Some(id) = napi {
+            *self.napis.entry(id).or_default() += 1;
+        }
+        let node = |cpu: Option<CpuId>| cpu.and_then(|c| topology.node_of(c)).filter(|_| several_nodes(topology));
+        if let (Some(packets), Some(program)) = (node(cpu), node(program)) {
+            self.nodes_compared += 1;
+            self.remote += u32::from(packets != program);
+        }
+    }
+}
+
+fn several_nodes(topology: &Topology) -> bool {
+    topology.nodes.known().is_some_and(|nodes| nodes.len() > 1)
+}
+
+/// `CPU 3`; on hosts with several nodes `CPU 3 (node 0)`.
+fn place(topology: &Topology, cpu: CpuId) -> String {
+    match topology.node_of(cpu).filter(|_| several_nodes(topology)) {
+        Some(node) => format!("CPU {cpu} (node {node})"),
+        None => format!("CPU {cpu}"),
+    }
+}
+
+/// Receive queues of the NAPI instance. Empty: the kernel does not report them.
+fn queues_of(one: &OneFlow, napi: u32) -> Vec<u32> {
+    let nic = one.directions.iter().find_map(|d| d.arrival.as_ref()).and_then(|a| one.host.nic(&a.dev));
+    let vector = nic.and_then(|n| n.vectors.iter().find(|v| v.napi == Some(napi)));
+    vector.map_or_else(Vec::new, |v| v.rx().to_vec())
+}
+
+/// `CPU 3`, `CPUs 2-3`
+fn named(cpus: &CpuSet) -> String {
+    format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
+}
+
+/// On hosts with several nodes, whether the packets arrive where the program runs, and whether it may run there.
+fn about_nodes(one: &OneFlow, o: &Observed) -> Option<String> {
+    if o.nodes_compared == 0 {
+        return None;
+    }
+    let (remote, compared) = (o.remote, o.nodes_compared);
+    if remote == 0 {
+        return Some(format!("the program ran on the node where its packets arrived, {compared} of {compared} times"));
+    }
+    let topology = &one.host.topology;
+    let on: BTreeSet<NodeId> = o.incoming.keys().filter_map(|c| topology.node_of(*c)).collect();
+    let may =
+        o.permitted.as_ref().map(|cpus| cpus.iter().any(|c| topology.node_of(c).is_some_and(|n| on.contains(&n))));
+    let how = match (may, &o.permitted) {
+        (Some(false), Some(cpus)) => format!("; it may use {} only, not on the node of its packets", named(cpus)),
+        (Some(true), Some(cpus)) => format!("; it may use {}, also on the node of its packets", named(cpus)),
+        _ => String::new(),
+    };
+    Some(format!(
+        "the program ran on another node than the one where its packets arrived, {remote} of {compared} times{how}"
+    ))
 }
 
 impl Default for Observed {
@@ -55,6 +127,10 @@ impl Default for Observed {
             program: BTreeMap::new(),
             incoming: BTreeMap::new(),
             incoming_unread: None,
+            napis: BTreeMap::new(),
+            permitted: None,
+            nodes_compared: 0,
+            remote: 0,
         }
     }
 }
@@ -78,9 +154,12 @@ pub fn json(one: &OneFlow, o: &Observed) -> Value {
         }
         Err(why) => json!({"queues": [], "one_in": 1, "lost": 0, "unread": why}),
     };
+    let napi = |(id, n): (&u32, &u32)| json!({"napi": id, "queues": queues_of(one, *id), "times_seen": n});
+    let napis: Vec<Value> = o.napis.iter().map(napi).collect();
     b["observed"] = json!({
         "seconds": o.seconds, "looks": o.looks, "flow": flow, "queues": queues, "cpus": cpus,
         "program": times(&o.program), "incoming": times(&o.incoming), "incoming_unread": o.incoming_unread,
+        "incoming_napi": napis, "permitted_cpus": o.permitted, "nodes_compared": o.nodes_compared, "remote": o.remote,
     });
     wrap(b)
 }
@@ -114,17 +193,33 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     if o.program.is_empty() {
         out.push_str("    program  no socket of this flow was seen\n");
     }
+    let topology = &one.host.topology;
     for (c, n) in &o.incoming {
+        let at = place(topology, *c);
         out.push_str(&format!(
-            "    socket   packets last arrived on CPU {c}, {n} of {looks} times{}\n",
+            "    socket   packets last arrived on {at}, {n} of {looks} times{}\n",
             mark(expect == Some(*c))
         ));
+    }
+    for (id, n) in &o.napis {
+        let queues = queues_of(one, *id);
+        let by = match queues.as_slice() {
+            [] => format!("NAPI {id}, whose queue the kernel does not report"),
+            [q] => format!("queue {q} (NAPI {id})"),
+            all => format!("queues {} (NAPI {id})", all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
+        };
+        let mark = mark(predicted.is_some_and(|q| queues.contains(&q)));
+        out.push_str(&format!("    socket   packets last came from {by}, {n} of {looks} times{mark}\n"));
     }
     if let Some(why) = &o.incoming_unread {
         out.push_str(&hang("    socket   ", &format!("the CPU of its packets could not be read: {why}"), style.width));
     }
     for (c, n) in &o.program {
-        out.push_str(&format!("    program  on CPU {c}, {n} of {looks} times that it was inspected\n"));
+        let at = place(topology, *c);
+        out.push_str(&format!("    program  on {at}, {n} of {looks} times that it was inspected\n"));
+    }
+    if let Some(text) = about_nodes(one, o) {
+        out.push_str(&hang("    nodes    ", &text, style.width));
     }
     out.push_str("All packets during this time:\n");
     let each = |by: &BTreeMap<CpuId, u64>| -> String {
@@ -233,4 +328,91 @@ fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, l
         Seen { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
     });
     shortened(seen.collect(), "more CPU")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringwise_flow::chain::{self, FlowRoute, Route};
+    use ringwise_flow::{FlowSpec, Steering};
+    use ringwise_model::Fact;
+    use ringwise_testkit::machines::{NicSpec, host};
+    use ringwise_testkit::topo::CpuSpec;
+
+    /// Lines below "This flow in", and the member `observed`. `packages`: each is a node with two CPUs.
+    fn observed(packages: u32, seen: impl Fn(&mut Observed, &Topology)) -> (Vec<String>, Value) {
+        let cpus = CpuSpec { packages, ..CpuSpec::flat(2, 1) };
+        let mut s = host("h", cpus, vec![NicSpec::new("eth0", "ice", Some(0), 2, 2)]).snapshot();
+        s.nics[0].vectors.iter_mut().filter(|v| v.rx() == [1]).for_each(|v| v.napi = Some(8194));
+        let flow = "10.0.0.1:5-10.0.0.2:80/tcp".parse::<FlowSpec>().unwrap().exact().unwrap();
+        let way = FlowRoute { route: Route::ToThisHost, local: true, out: None, socket: None };
+        let steering = Steering::new(&s.nics[0], &Fact::Absent).by_queue(Some(1));
+        let directions = vec![chain::incoming(&s, &s.nics[0], &steering, &flow, way)];
+        let mut o = Observed { looks: 20, ..Observed::default() };
+        seen(&mut o, &s.topology);
+        let one = OneFlow {
+            host: &s,
+            directions,
+            crossings: Vec::new(),
+            meeting: None,
+            unknown: Vec::new(),
+            forwarding: None,
+            through: false,
+            what_if: &[],
+            recorded_by: None,
+        };
+        let text = text(&one, &o, &Style::plain(None));
+        let (_, after) = text.split_once("This flow in").unwrap();
+        let lines = after.lines().filter(|l| ["socket ", "program ", "nodes "].iter().any(|w| l.trim().starts_with(w)));
+        (lines.map(|l| l.trim().to_string()).collect(), json(&one, &o)["observed"].clone())
+    }
+
+    #[test]
+    fn a_program_on_another_node_than_its_packets() {
+        let remote = |permitted: &str| {
+            observed(2, |o, topology| {
+                o.socket_seen(Some(CpuId(0)), Some(8194), Some(CpuId(2)), topology);
+                o.socket_seen(Some(CpuId(0)), Some(9000), Some(CpuId(1)), topology);
+                o.socket_seen(None, None, Some(CpuId(1)), topology);
+                o.program = [(CpuId(2), 1), (CpuId(1), 2)].into();
+                o.permitted = Some(permitted.parse().unwrap());
+            })
+        };
+        let (lines, json) = remote("2-3");
+        assert!(lines[0].starts_with("socket   packets last arrived on CPU 0 (node 0), 2 of 20 times"), "{lines:?}");
+        assert_eq!(
+            lines[1..],
+            [
+                "socket   packets last came from queue 1 (NAPI 8194), 1 of 20 times   <- predicted",
+                "socket   packets last came from NAPI 9000, whose queue the kernel does not report, 1 of 20 times",
+                "program  on CPU 1 (node 0), 2 of 20 times that it was inspected",
+                "program  on CPU 2 (node 1), 1 of 20 times that it was inspected",
+                "nodes    the program ran on another node than the one where its packets arrived, 1 of 2 times; it may \
+                 use CPUs 2-3 only, not on the node of its packets",
+            ]
+        );
+        assert_eq!(
+            (&json["nodes_compared"], &json["remote"], &json["permitted_cpus"]),
+            (&json!(2), &json!(1), &json!("2-3"))
+        );
+        assert_eq!(json["incoming_napi"][0], json!({"napi": 8194, "queues": [1], "times_seen": 1}));
+        let last = |permitted| remote(permitted).0.pop().unwrap();
+        assert!(last("1-3").ends_with("; it may use CPUs 1-3, also on the node of its packets"), "{}", last("1-3"));
+        assert!(last("3").ends_with("; it may use CPU 3 only, not on the node of its packets"), "{}", last("3"));
+    }
+
+    #[test]
+    fn nodes_are_named_only_where_there_are_several() {
+        let seen = |o: &mut Observed, topology: &Topology| {
+            o.socket_seen(Some(CpuId(0)), None, Some(CpuId(1)), topology);
+            o.program = [(CpuId(1), 1)].into();
+        };
+        let (lines, json) = observed(1, seen);
+        assert!(lines.iter().all(|l| !l.contains("node")) && json["nodes_compared"] == 0, "{lines:?}");
+        let (lines, _) = observed(2, seen);
+        assert_eq!(
+            lines.last().unwrap(),
+            "nodes    the program ran on the node where its packets arrived, 1 of 1 times"
+        );
+    }
 }

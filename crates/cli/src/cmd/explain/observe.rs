@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use ringwise_discover::flow_path;
 use ringwise_flow::Tuple;
 use ringwise_kfmt::{interrupts, packet, softnet};
 use ringwise_model::{CpuId, IrqId};
@@ -89,6 +90,7 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
     let mut o = Observed { seconds: wait.as_secs_f64(), looks: LOOKS, ..Observed::default() };
     let mut ear = Ear::open(host, &arrival.dev);
     let before = sample(host)?;
+    let mut pid = None;
     let mut countdown = Countdown::new("observing the flow", wait, cx.common);
     for look in 0..LOOKS {
         countdown.left(wait - wait / LOOKS * look);
@@ -114,15 +116,17 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
         if let Some(c) = socket.last_cpu {
             *o.program.entry(c).or_default() += 1;
         }
+        pid = socket.pid;
         if let (Some(pid), "connection") = (socket.pid, socket.kind) {
-            match connections::incoming_cpu(pid, inode) {
-                Ok(Some(c)) => *o.incoming.entry(CpuId(c)).or_default() += 1,
+            match connections::incoming(pid, inode) {
+                Ok(Some(seen)) => o.socket_seen(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, &one.host.topology),
                 Ok(None) => {}
                 Err(e) => o.incoming_unread = Some(e.to_string()),
             }
         }
     }
     drop(countdown);
+    o.permitted = pid.and_then(|pid| flow_path::cpus_allowed(host, pid).known().cloned());
     let after = sample(host)?;
     o.flow = ear.and_then(|mut e| {
         e.heard.lost = e.tap.lost().map_err(|e| e.to_string())?;
