@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_flow::balance::{MoveLimits, balance_within};
+use ringwise_flow::balance::{Balanced, MoveLimits, balance_within};
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::CheckedEvidence;
@@ -29,6 +29,8 @@ const NOISE_POINTS: f64 = 2.0;
 const NEIGHBOURS: f64 = 0.05;
 /// Load of the busiest CPU over the mean that the balance tries to reach.
 const TARGET: f64 = 1.05;
+/// Higher targets that are tried where this one cannot be reached, evenly spread up to the present ratio.
+const TARGETS: u32 = 16;
 /// Units of a weight for each point of load.
 const UNITS: f64 = 10_000.0;
 
@@ -283,7 +285,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
     let may = |bin: u32| {
         bins.cpus.get(bin as usize).is_some_and(|c| Some(*c) != left_out && !start.unavoidable.contains_key(c))
     };
-    let balanced = |entries: usize, cost: u64| {
+    let balanced = |target: f64, entries: usize, cost: u64| {
         let limits = MoveLimits {
             entries,
             pinned: &pinned,
@@ -293,17 +295,18 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
             may_pass: &may_pass,
             near: &near,
         };
-        balance_within(&bins.table, &weights, &bins.fixed, n, may, TARGET, &limits)
+        balance_within(&bins.table, &weights, &bins.fixed, n, may, target, &limits)
     };
     let step = step_entries(s.table.len()).min(s.most);
-    let b = balanced(step, s.counts.packets * STEP_PACKETS_PERCENT / 100);
+    let (target, together) = best_target(|target| balanced(target, usize::MAX, u64::MAX));
+    let b = balanced(target, step, s.counts.packets * STEP_PACKETS_PERCENT / 100);
     let before = bins.predict(&bins.table, mean, left_out);
     let predicted = bins.predict(&b.table, mean, left_out);
     let gain = Gains::new(&before, &predicted);
     // Steps are small. All steps together must be worth it; this one must be more than noise.
     let all = match gain.worth() {
         Some(_) => gain,
-        None => Gains::new(&before, &bins.predict(&balanced(usize::MAX, u64::MAX).table, mean, left_out)),
+        None => Gains::new(&before, &bins.predict(&together.table, mean, left_out)),
     };
     let why = all.worth().filter(|_| !b.moves.is_empty() && gain.is_measurable()).map(|_| gain.kind());
     let Some(why) = why else {
@@ -330,6 +333,19 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
     });
     let moves = Moves::Table(moves.collect::<Result<_, _>>()?);
     Ok(Proposal { moves, before, predicted, why })
+}
+
+/// The target of a step, and what all steps together reach with it. The early moves towards a target that cannot be reached take the room
+/// that a heavy entry needs; a higher one may then lead to a lower maximum.
+fn best_target(pass: impl Fn(f64) -> Balanced) -> (f64, Balanced) {
+    let first = pass(TARGET);
+    if first.reached() || first.after <= first.floor {
+        return (TARGET, first);
+    }
+    let (low, high) = (TARGET.max(first.floor), first.before);
+    let targets = (1..=TARGETS).map(|n| low + (high - low) * f64::from(n) / f64::from(TARGETS));
+    let lower = |best: (f64, Balanced), next: (f64, Balanced)| if next.1.after < best.1.after { next } else { best };
+    targets.map(|target| (target, pass(target))).fold((TARGET, first), lower)
 }
 
 /// What a table gains, without what no table can avoid.
