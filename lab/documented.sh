@@ -22,17 +22,17 @@ run '0' 'ringwise rollback 1'
 run '0' 'ringwise rollback 0'
 run '0' 'ringwise persist --remove'
 
-block docs/apply.md:69
+block docs/apply.md:70
 trial 'ringwise apply --queues 4 --allow-disruption --confirm 60s'
 run '0' 'ringwise confirm'
 run '0' "ringwise apply --health 'ping -c 3 192.0.2.1'"
 
-block docs/apply.md:109
+block docs/apply.md:110
 before 'ringwise apply --goal rpc --yes'
 run '0' 'ringwise apply --measure 5s'
 run '0' 'ringwise report --since 2'
 
-block docs/apply.md:120
+block docs/apply.md:121
 run '0' 'ringwise hold --cpu-latency 0 -- CMD'
 
 block docs/capture.md:15
@@ -57,13 +57,13 @@ run '0' 'ringwise config import --goal forward'
 run '0' 'ringwise config import --out /etc/ringwise/ringwise.toml'
 run '0' 'ringwise config import --from host.tar.gz --tuned ./tuned.conf'
 
-block docs/config.md:348
+block docs/config.md:349
 run '0|3' ringwise
 run '0' "journalctl -b -1 -u 'ringwise*'"
 trial 'ringwise apply --confirm 10m'
 run '0' 'ringwise persist'
 
-block docs/config.md:361
+block docs/config.md:362
 run '0' 'ringwise config export --as link ringwise.toml > /etc/systemd/network/60-ringwise-eth0.link'
 
 block docs/daemon.md:4
@@ -96,7 +96,7 @@ run '0' 'ringwise plan --goal rpc --from caps/'
 run '0' 'ringwise plan --goal rpc --from caps/edge7.tar.gz'
 run '0' 'ringwise config check ringwise.toml --from caps/'
 
-block docs/fleet.md:152
+block docs/fleet.md:153
 run '0' 'ringwise config check ringwise.toml'
 run '0' 'ringwise config check ringwise.toml --from caps/'
 run '0' 'ringwise config show ringwise.toml --from caps/edge7.tar.gz'
@@ -197,7 +197,7 @@ run '0' 'ringwise plan eth1 --goal rpc'
 trial 'ringwise apply eth1 --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/postgresql.md:144
+block docs/recipes/postgresql.md:149
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1

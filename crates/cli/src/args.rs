@@ -489,7 +489,7 @@ pub fn command() -> clap::Command {
         "{{about}}
 Usage: ringwise [COMMAND] [OPTIONS]   without a command: status; version: -V
 {text}Options of all commands: -j (JSON), -q (no notes), -v (more), -h, --color WHEN,
-  --ascii, --utc, --state-dir DIR. To read a recording: --from or --replay FILE.
+  --ascii, --utc, --state-dir DIR. To read a recording: --from FILE, --replay.
   Of apply, rollback, adopt, persist, recover, bench: -n (show), -y (yes).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and restored, 5 not fully restored, 6 refused. More: help --topics

@@ -237,7 +237,7 @@ fn alternatives(
     });
     let part = s.filter(|s| is_part_of_socket(node, s)).map_or_else(String::new, |s| {
         let size = format!("{} of {} CPUs", node.len(), s.topology.online.len());
-        format!("\n      # (one of several nodes of the socket, {size}: consider all nodes)")
+        format!("\n      # (one of several nodes of the socket, {size}: consider all)")
     });
     let many = format!("{many}{part}");
     let many = (many.as_str(), node_drop_in, with_node(&p.cpuset));
