@@ -180,11 +180,11 @@ run '0' 'ringwise plan --exclude-cpus 2-3'
 trial 'ringwise apply --exclude-cpus 2-3 --confirm 60s'
 run '0|3' 'ringwise check'
 
-block docs/recipes/kubernetes.md:119
+block docs/recipes/kubernetes.md:122
 trial 'ringwise apply --allow-disruption --confirm 2m'
 run '0' 'ringwise confirm'
 
-block docs/recipes/kubernetes.md:128
+block docs/recipes/kubernetes.md:131
 before 'three_transactions'
 run '0' 'ringwise history'
 run '0' 'ringwise rollback 3'

@@ -110,7 +110,7 @@ pub(crate) fn interface_place(host: &dyn Host, dir: &str) -> Option<InterfacePla
             return Some(InterfacePlace { child: Some((*child).clone()), interfaces: Some(names) });
         }
     }
-    // A copy of /sys that lacks the directory does not show that there is none.
+    // A copy of /sys that lacks the directory does not show that the driver registered no interface.
     absent.then(|| InterfacePlace { child: virtio.first().map(|v| (*v).clone()), interfaces: None })
 }
 

@@ -149,19 +149,21 @@ fn a_driver_without_an_interface() {
     assert_eq!((f.in_other_namespace, cpus(f)), (true, vec![]), "the interface is down in its namespace");
 }
 
+type Change = fn(&mut Tree);
+
 #[test]
 fn other_functions_are_left_out() {
-    let cases: [(&str, &dyn Fn(&mut Tree)); 4] = [
-        ("its interface is here", &|t| {
+    let cases: [(&str, Change); 4] = [
+        ("its interface is here", |t| {
             t.file("/sys/bus/pci/devices/0000:09:00.0/net/eth9/mtu", "1500\n");
         }),
-        ("a disk controller", &|t| {
+        ("a disk controller", |t| {
             t.file("/sys/bus/pci/devices/0000:09:00.0/class", "0x010802\n");
         }),
-        ("a user-space driver", &|t| {
+        ("a user-space driver", |t| {
             t.link("/sys/bus/pci/devices/0000:09:00.0/driver", "../../drivers/vfio-pci");
         }),
-        ("its interface is that of a device below it", &|t| {
+        ("its interface is that of a device below it", |t| {
             t.file("/sys/bus/pci/devices/0000:09:00.0/ssb0:0/net/eth9/mtu", "1500\n");
         }),
     ];

@@ -64,7 +64,7 @@ pub struct Nic {
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub pcie: Fact<Pcie>,
     /// Virtual functions of the device. Absent: it is no physical function of SR-IOV.
-    #[serde(default = "not_asked", skip_serializing_if = "was_not_asked")]
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub virtual_functions: Fact<crate::VirtualFunctions>,
     /// Interrupt moderation of each queue that answered. Absent: the driver has it only for the whole device.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
@@ -245,10 +245,6 @@ pub fn not_asked<T>() -> Fact<T> {
 }
 
 const KNOB: &str = "knob";
-
-fn was_not_asked<T>(f: &Fact<T>) -> bool {
-    matches!(f, Fact::Unknown(u) if u.cause == Cause::NotAsked)
-}
 
 fn not_read<T>(f: &Fact<T>) -> bool {
     matches!(f, Fact::Unknown(u) if u.cause == Cause::NotAsked && u.what == KNOB)
