@@ -75,11 +75,15 @@ run '0|3' ringwise
 run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
-block docs/daemon.md:303
+block docs/daemon.md:298
+run '0' 'ringwise learned --forget eth1'
+run '0' 'systemctl restart ringwise-daemon.service'
+
+block docs/daemon.md:311
 run '0' 'ringwise persist --daemon --follow off'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:347
+block docs/daemon.md:355
 before 'service_runs'
 run '0' 'ringwise persist --remove'
 run '0' 'ringwise daemon stop --restore'
@@ -141,7 +145,11 @@ run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise persist'
 
-block docs/plan.md:204
+block docs/plan.md:162
+run '0' 'ringwise plan --goal forward --sample 10s --out edge.plan'
+trial 'ringwise apply edge.plan --confirm 60s'
+
+block docs/plan.md:225
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'

@@ -227,7 +227,7 @@ fn an_unknown_interface_is_reported_alike_everywhere() {
         &["adopt", "rwnone0", "-n"],
     ] {
         let message = refused(&[&["--state-dir", &none], args].concat());
-        assert!(message.contains("there is no interface \"rwnone0\"; there are"), "{args:?}: {message}");
+        assert!(message.contains("there is no interface \"rwnone0\"; there "), "{args:?}: {message}");
         assert_eq!(message.lines().last(), live.lines().last(), "{args:?}");
     }
 }

@@ -6,7 +6,8 @@ use ringwise_model::{
     SampledQueue, Snapshot, TrafficSample,
 };
 use ringwise_plan::{
-    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, Plan, SMALL_FRAME_BYTES, Undecided, plan,
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, Plan, SMALL_FRAME_BYTES, Undecided,
+    plan,
 };
 use ringwise_testkit::machines::{NicSpec, Vectors};
 use ringwise_testkit::project::project;
@@ -314,14 +315,12 @@ fn the_sample_is_part_of_the_plan() {
 }
 
 #[test]
-fn another_goal_has_no_use_for_a_sample() {
+fn another_goal_has_no_groups_to_choose() {
     let i = Intent { goal: Goal::Rpc, ..sampled(sample(900, 800)) };
     let p = planned(&article(), &i);
-    assert!(
-        p.sampled.is_empty() && p.warnings.iter().any(|w| w.starts_with("--sample has no effect")),
-        "{:?}",
-        p.warnings
-    );
+    assert!(p.sampled.is_empty(), "{:?}", p.sampled);
+    let placement = p.sampled_placement.as_ref().map(|s| &s.choice);
+    assert_eq!(placement, Some(&PlacementChoice::AsGood { packets: 960_000 }));
     let without = planned(&article(), &Intent { sample: None, ..i });
     assert_eq!(p.target, without.target);
 }
