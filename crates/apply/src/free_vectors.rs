@@ -1,4 +1,4 @@
-//! What an error about exhausted interrupt vectors (ENOSPC) says about the vectors that CPUs have left.
+//! The numbers of free interrupt vectors, for errors about exhausted ones (ENOSPC).
 
 use std::collections::BTreeMap;
 

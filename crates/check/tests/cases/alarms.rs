@@ -385,7 +385,7 @@ fn a_program_beside_interrupts_is_a_warning_for_latency_alone() {
     assert_eq!(severity(Goal::Latency), Some(Severity::Warning));
 }
 
-/// With the kernel's table, the finding tells an exhausted CPU from a move that is pending.
+/// With the kernel's table, an exhausted CPU differs from a move that is pending.
 #[test]
 fn an_interrupt_elsewhere_names_the_free_vectors_of_its_cpus() {
     let found = |free: Option<Fact<&[(u32, u32)]>>, managed: bool| {
