@@ -336,7 +336,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
 }
 
 /// The target of a step, and what all steps together reach with it. The early moves towards a target that cannot be reached take the room
-/// that a heavy entry needs; a higher one may then lead to a lower maximum.
+/// that a heavy entry needs; with a higher one the maximum may end lower.
 fn best_target(pass: impl Fn(f64) -> Balanced) -> (f64, Balanced) {
     let first = pass(TARGET);
     if first.reached() || first.after <= first.floor {

@@ -143,7 +143,7 @@ fn rules_follow_processes_into_and_out_of_a_unit() {
         ports.sort_unstable();
         ports
     };
-    assert!(next(&mut service).is_empty(), "it was started by hand, outside of the unit");
+    assert!(next(&mut service).is_empty(), "it was started outside of the unit");
     rig.sim.control_group("cached", "/system.slice/cache.service");
     assert_eq!(next(&mut service), ["7000"], "{:?}", service.state);
     // A second process of the unit, under another name.
