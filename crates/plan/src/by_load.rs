@@ -161,8 +161,8 @@ impl<'a, 'm> Layout<'a, 'm> {
         self.on[to].insert(unit);
     }
 
-    /// The unit that `unit` changes places with on this CPU: the least busy one that may be on the other's CPU. `None`: there is
-    /// none; `Some(None)`: the CPU has no queue.
+    /// The unit that `unit` changes places with on this CPU: the least busy one that may be on the other's CPU. `None`: the CPU
+    /// has queues, and none may leave; `Some(None)`: the CPU has no queue.
     fn partner(&self, unit: usize, to: usize, permitted: &Permitted) -> Option<Option<usize>> {
         let u = &self.units[unit];
         if self.on[to].is_empty() {
