@@ -274,7 +274,7 @@ says "busy queues: nothing is decided, with the reason" "--sample does not decid
 load
 status "busy queues: planned by the sample" 0 ringwise plan $dev --goal balanced --config none --sample 3s --out /tmp/busy.plan
 unload
-says "busy queues: what is gained" "the layout carries 1.5 times as much of this traffic"
+says "busy queues: what is gained" "times as much of this traffic before a core is full"
 status "busy queues: applied" 0 ringwise apply --yes /tmp/busy.plan
 cat /tmp/err
 check "busy queues: they have cores of their own" [ "$(core_of 0)" != "$(core_of $other)" ]

@@ -18,7 +18,7 @@ use crate::sampled_groups::{FEWEST_FRAMES_PER_S, PlacementChoice, SampledPlaceme
 /// threads are busy (a model, as in [`crate::shares`]).
 const SECOND_THREAD: f64 = 0.5;
 
-/// Queues move if the load of the busiest core falls by this part, or the sum of the squares of all loads: where one flow fills a
+/// Queues move if the load of the busiest core falls by this part, or the sum of the squares of the other loads: where one flow fills a
 /// core, the others may still share theirs.
 const WORTH: f64 = 0.1;
 
@@ -120,8 +120,12 @@ impl<'a, 'm> Layout<'a, 'm> {
         self.loads().into_iter().fold(0.0, f64::max)
     }
 
+    /// The sum of the squares of the loads, without that of the busiest core: it may be high because of one flow.
     fn squares(&self) -> f64 {
-        self.loads().into_iter().map(|l| l * l).sum()
+        let mut loads = self.loads();
+        loads.sort_by(f64::total_cmp);
+        loads.pop();
+        loads.into_iter().map(|l| l * l).sum()
     }
 
     /// Whether no CPU has more units of a device than it may have.
@@ -142,6 +146,13 @@ impl<'a, 'm> Layout<'a, 'm> {
             is * is - was * was
         });
         each.sum()
+    }
+
+    /// Whether a queue on `from` would come to a core that handles interrupts of NICs in other network namespaces, whose packets the
+    /// sample does not count.
+    fn disturbs(&self, from: usize, to: usize) -> bool {
+        let is_loaded = |cpu: usize| self.m.loaded_elsewhere.iter().any(|c| self.m.core[*c] == self.m.core[cpu]);
+        is_loaded(to) && !is_loaded(from)
     }
 
     fn own(&self, dev: usize, cpu: usize) -> u32 {
@@ -188,7 +199,7 @@ impl<'a, 'm> Layout<'a, 'm> {
         for unit in units.filter(|i| self.units[*i].movable && self.units[*i].packets > 0.0) {
             let u = &self.units[unit];
             for to in permitted.by_dev[u.dev].keys().copied() {
-                if to == u.cpu || !permitted.alike(u.dev, u.cpu, to) {
+                if to == u.cpu || !permitted.alike(u.dev, u.cpu, to) || self.disturbs(u.cpu, to) {
                     continue;
                 }
                 let Some(partner) = self.partner(unit, to, permitted) else { continue };
@@ -223,7 +234,7 @@ impl<'a, 'm> Layout<'a, 'm> {
         let mut units = self.units.clone();
         for u in units.iter_mut().filter(|u| u.movable) {
             let now = u.now?;
-            if !permitted.alike(u.dev, now, u.cpu) {
+            if !permitted.alike(u.dev, now, u.cpu) || self.disturbs(u.cpu, now) {
                 return None;
             }
             u.cpu = now;
@@ -285,7 +296,8 @@ pub(crate) fn place(
     sample: &Sample,
     configured: &BTreeSet<Address>,
 ) -> Option<SampledPlacement> {
-    if !devs.iter().any(|d| keeps_queues(d, configured)) {
+    let outside_groups = |d: &Dev| d.goal != Goal::Mixed && d.groups.is_empty();
+    if !devs.iter().any(outside_groups) {
         return None;
     }
     let taken = match sample {
@@ -306,6 +318,9 @@ fn choose(
     sample: &TrafficSample,
     configured: &BTreeSet<Address>,
 ) -> Result<PlacementChoice, Undecided> {
+    if !devs.iter().any(|d| keeps_queues(d, configured)) {
+        return Err(Undecided::QueuesChange);
+    }
     let units = units(m, devs, sample, configured)?;
     let packets = units.iter().map(|u| u.packets).sum::<f64>() as u64;
     if packets == 0 || packets.saturating_mul(1000) < FEWEST_FRAMES_PER_S.saturating_mul(sample.duration_ms) {
@@ -315,7 +330,11 @@ fn choose(
     let without = Layout::new(m, units);
     let mut best = without.clone();
     best.improve(&permitted);
-    let falls = |was: f64, is: f64| is <= was * (1.0 - WORTH);
+    let falls = |was: f64, is: f64| was > 0.0 && is <= was * (1.0 - WORTH);
+    // Another table would change which queues are busy.
+    for d in devs.iter_mut().filter(|d| keeps_queues(d, configured)) {
+        d.table_sampled = true;
+    }
     if !falls(without.busiest(), best.busiest()) && !falls(without.squares(), best.squares()) {
         return Ok(PlacementChoice::AsGood { packets });
     }

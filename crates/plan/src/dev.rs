@@ -97,6 +97,8 @@ pub(crate) struct Dev<'a> {
     pub apart: bool,
     /// By queue: whether a sample of the traffic chose its CPU. Empty: none.
     pub by_load: Vec<bool>,
+    /// Whether its queues were placed by a sample, so that the RSS table has to stay.
+    pub table_sampled: bool,
     /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
     pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
@@ -140,6 +142,7 @@ impl<'a> Dev<'a> {
             crowded: false,
             apart: false,
             by_load: Vec::new(),
+            table_sampled: false,
             table: None,
             rx_vector: Vec::new(),
             tx_vector: Vec::new(),

@@ -270,7 +270,7 @@ const ONE_THREAD: &str = "one thread of each core takes queues, so that second t
 const APART: &str = "interfaces have different layouts, so that all of them together use more CPUs";
 
 /// The benefit of CPUs assigned by the packets of a sample.
-const BY_LOAD: &str = "the queues that were busy in the sample get CPUs of their own";
+const BY_LOAD: &str = "by the packets of the sample, the load of the cores is more even";
 
 /// Whether the CPUs of the planned queues differ in capacity.
 fn some_have_own_core(m: &Machine, devs: &[Dev]) -> bool {

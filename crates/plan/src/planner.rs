@@ -120,6 +120,9 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     }
     groups::add_placement(sampled_placement.as_ref(), &mut out);
     let sampled = groups::choose(&m, &devs, &mut teams, user, &mut out);
+    if intent.sample.is_some() && sampled_placement.is_none() && sampled.is_empty() {
+        out.warnings.push("--sample has no effect: no interface has queues that it places, or divides into groups");
+    }
     let mut planned: Vec<Group> = Vec::new();
     for (d, teams) in devs.iter().zip(&teams) {
         planned.extend(groups::plan(s, &m, d, teams, &sampled, &learned, &mut out));
@@ -166,7 +169,8 @@ fn on_one_cpu(
 ) -> Result<Plan, Refusal> {
     out.warnings.push("the host has one CPU, so queues are not placed");
     if intent.sample.is_some() {
-        out.warnings.push("--sample has no effect: queues are not divided into groups on a host with one CPU");
+        out.warnings
+            .push("--sample has no effect: on a host with one CPU, queues are neither placed nor divided into groups");
     }
     let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
     let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };

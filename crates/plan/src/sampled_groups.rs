@@ -155,6 +155,8 @@ pub enum Undecided {
     LoadUnknown,
     /// The device has no own groups for latency and bulk.
     NotDivided,
+    /// The plan changes the queues of all interfaces, or their RSS tables are configured: the counters do not tell the later load.
+    QueuesChange,
     /// A later version knows the reason.
     #[serde(other)]
     Unknown,

@@ -130,7 +130,7 @@ pub(crate) fn plan(
         let address = Address::RssTable { dev: d.name().to_string() };
         // Another table would change which queues are busy.
         if d.goal != Goal::Forward
-            || !d.by_load.is_empty()
+            || d.table_sampled
             || out.keep.moves(d.name())
             || !teams.get(i).is_none_or(Vec::is_empty)
             || out.laid.contains(&address)

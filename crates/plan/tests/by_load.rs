@@ -1,7 +1,9 @@
 //! A sample of the traffic chooses the CPUs of queues.
 
-use ringwise_knob::Reason;
-use ringwise_model::{Goal, Intent, NotSampled, Sample, SampledInterface, SampledQueue, Snapshot, TrafficSample};
+use ringwise_knob::{Reason, Setting};
+use ringwise_model::{
+    Fact, Goal, Intent, NotSampled, Rss, Sample, SampledInterface, SampledQueue, Snapshot, TrafficSample,
+};
 use ringwise_plan::{PlacementChoice, Plan, Undecided, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
@@ -122,13 +124,14 @@ fn an_even_load_changes_nothing() {
 
 #[test]
 fn a_flow_that_fills_a_core_does_not_hide_the_others() {
-    let elephant = [[90, 0, 20, 0, 20, 0, 20, 0], [0, 0, 20, 0, 20, 0, 20, 0], [0; 8]];
+    let elephant = [[400, 0, 20, 0, 20, 0, 20, 0], [0, 0, 20, 0, 20, 0, 20, 0], [0; 8]];
     let s = router();
     let p = ok(&s, &sampled(Goal::Forward, received(&elephant)));
     let mut got = loads(&p, &elephant);
     got.sort_by(f64::total_cmp);
-    assert_eq!(got[5], 90.0, "{got:?}");
+    assert_eq!(got[5], 400.0, "{got:?}");
     assert!(got[4] <= 30.0, "{got:?}");
+    assert!(p.advice.iter().any(|a| a.contains("the busiest core stays as busy")), "{:?}", p.advice);
 }
 
 #[test]
@@ -177,6 +180,39 @@ fn what_the_sample_does_not_tell_stays_as_without_it() {
     let Sample::Taken(mut taken) = received(&TWELVE_FLOWS) else { panic!() };
     taken.interfaces[1].queues[4].packets = None;
     assert_eq!(kept(Sample::Taken(taken)), Undecided::NotCounted);
+}
+
+#[test]
+fn counters_of_queues_that_change_do_not_count() {
+    let s = router();
+    let i = Intent { queues: Some(4), allow_disruption: true, ..sampled(Goal::Balanced, received(&TWELVE_FLOWS)) };
+    let p = ok(&s, &i);
+    let Some(PlacementChoice::Kept { why }) = p.sampled_placement.as_ref().map(|s| &s.choice) else {
+        panic!("{:?}", p.sampled_placement)
+    };
+    assert_eq!(*why, Undecided::QueuesChange);
+    assert_eq!(p.target, ok(&s, &Intent { sample: None, ..i }).target);
+}
+
+/// The sample holds for the table with which it was counted, also if no queue moves.
+#[test]
+fn the_table_that_was_sampled_stays() {
+    let mut s = router();
+    s.nics.retain(|n| n.name() == "eth0");
+    s.nics[0].rss = Fact::Known(Rss {
+        table: (0..128).map(|i| i / 16).collect(),
+        function: Fact::Absent,
+        key: Fact::Absent,
+        fields: Default::default(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Absent,
+    });
+    let writes = |p: &Plan| p.target.iter().any(|t| matches!(t, Setting::RssTable { .. }));
+    assert!(writes(&ok(&s, &Intent { goal: Goal::Forward, ..Intent::default() })));
+    for load in [[10; 8], TWELVE_FLOWS[0]] {
+        let p = ok(&s, &sampled(Goal::Forward, received(&[load])));
+        assert!(!writes(&p), "{:?}", p.sampled_placement);
+    }
 }
 
 /// Remote CPUs are no better because they are idle: queues move only between equally near ones.

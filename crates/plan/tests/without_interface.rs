@@ -1,6 +1,9 @@
 //! Interrupts of network functions whose interface is in another network namespace.
 
-use ringwise_model::{CpuId, CpuSet, Fact, FunctionVector, FunctionWithoutInterface, Intent, IrqId, Role, Snapshot};
+use ringwise_model::{
+    CpuId, CpuSet, Fact, FunctionVector, FunctionWithoutInterface, Intent, IrqId, Role, Sample, SampledInterface,
+    SampledQueue, Snapshot, TrafficSample,
+};
 use ringwise_plan::{Obstacle, Plan, plan};
 use ringwise_testkit::machines::{NicSpec, host};
 use ringwise_testkit::project::project;
@@ -51,6 +54,30 @@ fn queues_leave_a_cpu_that_another_namespace_uses_and_stay_otherwise() {
     assert_eq!(cpus(&p)[..2], [0, 1]);
     assert!(cpus(&p)[2..].iter().all(|c| *c > 3), "{:?}", cpus(&p));
     assert_eq!(planned(&project(&s, &p.target)).steps, []);
+}
+
+/// The sample does not count the packets of the other namespace, so its CPU is not idle although no packets were counted there.
+#[test]
+fn a_sample_moves_no_queue_to_a_cpu_of_another_namespace() {
+    let nics = vec![NicSpec::new("eth1", "igb", Some(0), 4, 4), NicSpec::new("eth2", "igb", Some(0), 4, 4)];
+    let mut s = host("edge3", CpuSpec::flat(5, 1), nics).snapshot();
+    s.without_interface = with(&[4, 4, 4, 4]).without_interface;
+    let queue = |queue| SampledQueue { queue, packets: Some(10_000), bytes: None, interrupts: None, cpu: None };
+    let interface = |dev: &str| SampledInterface {
+        dev: dev.into(),
+        frames: Some(40_000),
+        bytes: None,
+        queues: (0..4).map(queue).collect(),
+    };
+    let interfaces = vec![interface("eth1"), interface("eth2")];
+    let sample = Sample::Taken(TrafficSample { duration_ms: 1000, cpus: Vec::new(), interfaces });
+    let on_4 = |s: &Snapshot| {
+        let p = plan(s, &Intent { sample: Some(sample.clone()), ..Intent::default() }, &[]).unwrap();
+        p.layout.iter().flat_map(|d| &d.queues).filter(|q| q.cpu == Some(CpuId(4))).count()
+    };
+    assert_eq!(on_4(&s), 0);
+    s.without_interface.clear();
+    assert!(on_4(&s) > 0);
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn steps_on(plan: &Plan, target: &Setting) -> bool {
 }
 
 /// Loads a file of `plan --out`, which must be valid for this host now.
-fn load(file: &Path, source: &Source, common: &Common) -> Result<Plan> {
+pub(super) fn load(file: &Path, source: &Source, common: &Common) -> Result<Plan> {
     let r = ringwise_intent::load_plan(file)?;
     let (here, _) = ringwise_discover::host(source.host.as_ref());
     r.check(&here, source.host.unix_time()).map_err(|e| wanted::fail(e, common.utc))?;

@@ -63,17 +63,26 @@ pub(super) fn add(s: &SampledGroups, out: &mut PlanBuilder) {
     }
 }
 
+/// A smaller gain in traffic is not named.
+const LEAST_GAIN: f64 = 1.05;
+
 /// Adds what the sample decided about queues outside groups. `None`: there are no such queues.
 pub(crate) fn add_placement(s: Option<&SampledPlacement>, out: &mut PlanBuilder) {
     let Some(s) = s else { return };
     let seconds = seconds(s.duration_ms);
     match &s.choice {
-        PlacementChoice::Load { packets, times, .. } => out.advice.push(format!(
-            "the queues received {} packets in the sample{seconds}, and get their CPUs by these numbers: the layout carries \
-             {times:.1} times as much of this traffic before a core is full (modelled). It does not change with the traffic: \
-             sample again, or let the service follow the load (ringwise help daemon). A boot does not sample.",
-            thousands(*packets)
-        )),
+        PlacementChoice::Load { packets, times, .. } => {
+            let gain = match *times {
+                t if t >= LEAST_GAIN => format!("the layout carries {t:.1} times as much of this traffic before a core is full"),
+                _ => "the busiest core stays as busy, because one queue fills it, and the load of the others is more even".into(),
+            };
+            out.advice.push(format!(
+                "the queues received {} packets in the sample{seconds}, and get their CPUs by these numbers: {gain} (modelled). \
+                 It does not change with the traffic: sample again, or let the service follow the load (ringwise help daemon). A \
+                 boot does not sample.",
+                thousands(*packets)
+            ));
+        }
         PlacementChoice::AsGood { packets } => out.advice.push(format!(
             "the queues received {} packets in the sample{seconds}. No queue gets another CPU because of them: the load of the \
              busiest core would not fall by a tenth.",
@@ -120,6 +129,9 @@ fn text(why: Undecided) -> String {
         }
         Undecided::LoadUnknown => "the busy time of their CPUs, or which CPUs served them, is unknown".into(),
         Undecided::NotDivided => "its queues are not divided into latency and bulk".into(),
+        Undecided::QueuesChange => {
+            "the plan changes the number of queues, or a table is configured, so the counters do not tell the later load".into()
+        }
         Undecided::NotSampled { why: NotSampled::Unknown } | Undecided::Unknown => {
             "for a reason that a later version of ringwise recorded".into()
         }

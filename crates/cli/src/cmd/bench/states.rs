@@ -1,5 +1,6 @@
 //! The states that are compared. Each is described by flags of `plan`, or by a plan file.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, FromArgMatches};
@@ -13,7 +14,7 @@ use ringwise_plan::Plan;
 
 use crate::args::{Common, IntentArgs, StateArgs};
 use crate::cmd::plan::{make, planning};
-use crate::cmd::transaction;
+use crate::cmd::{apply, transaction};
 use crate::exit::{Fail, Result};
 use crate::out;
 use crate::source::Source;
@@ -117,7 +118,7 @@ pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     if intent.sample.is_some() {
         let why = "--sample cannot be used in a state, because a state must be the same in every trial; sample first, and name the \
                    plan file as the state";
-        return Err(bad(format!("{why}: {}=FILE", w.name)).next("ringwise plan --sample --out FILE"));
+        return Err(bad(format!("{why}: {}=FILE", w.name)).next("ringwise plan DEV --sample --out FILE"));
     }
     Ok(intent)
 }
@@ -151,6 +152,9 @@ pub(super) fn lead(list: &mut [Wanted], f: &ForwardSpec, s: &Snapshot) -> Result
     let sources = f.flows.iter().copied().max().unwrap_or(SOURCES);
     for w in list {
         let mut flags = w.flags.take().unwrap_or_default();
+        if plan_file(&flags).is_some() {
+            return Err(Fail::usage(format!("state {}: --lead adds rules to flags, not to a plan file", w.name)));
+        }
         for dev in &f.into {
             let now = s.nic(dev).and_then(|n| n.channels.known()).map(|c| c.rx_queues()).filter(|n| *n > 0);
             let now = now.ok_or_else(|| Fail::error(format!("{dev}: the number of its queues is unknown")))?;
@@ -179,7 +183,7 @@ pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common:
         };
         let state = State { name: w.name.clone(), what: shown(flags), value: w.value, place: None };
         let plan = match plan_file(flags) {
-            Some(file) => plan_of_file(w, &file, source, common)?,
+            Some(file) => plan_of_file(w, &file, devs, source, common)?,
             None => plan(w, &intent(w, flags)?, devs, source, common)?,
         };
         out.push(Prepared { plan: Some((plan.devices, plan.steps)), state });
@@ -194,13 +198,22 @@ fn plan_file(flags: &str) -> Option<PathBuf> {
     (!file.is_empty() && !file.starts_with('-')).then(|| PathBuf::from(file))
 }
 
-/// A plan of this host, as it is now, for what the plan file requests; a sample in it is used again.
-fn plan_of_file(w: &Wanted, file: &Path, source: &Source, common: &Common) -> Result<Plan> {
-    let made = ringwise_intent::load_plan(file).map_err(Fail::from).and_then(|read| {
+/// A plan of this host, as it is now, for what the plan file requests; a sample in it is used again. Like a state made of flags, it is
+/// for the interfaces that are measured.
+fn plan_of_file(w: &Wanted, file: &Path, devs: &[String], source: &Source, common: &Common) -> Result<Plan> {
+    let made = apply::load(file, source, common).and_then(|read| {
+        let (of, here): (BTreeSet<&String>, BTreeSet<&String>) =
+            (read.intent.devs.iter().collect(), devs.iter().collect());
+        if of != here {
+            let list = |all: &[String]| if all.is_empty() { "all interfaces".into() } else { all.join(" ") };
+            let text =
+                format!("{} is for {}, and measured are {}", file.display(), list(&read.intent.devs), list(devs));
+            return Err(Fail::error(text).next(format!("ringwise plan {} --out FILE", devs.join(" "))));
+        }
         let options = Options::all();
         let s = source.snapshot(&options, common)?;
         let learned = transaction::learned(common);
-        Ok(planning(source, s, options, learned, read.plan.intent, (true, false), common)?.plan(Take::Keep)?)
+        Ok(planning(source, s, options, learned, read.intent, (true, false), common)?.plan(Take::Keep)?)
     });
     let plan = made.map_err(|f| Fail { message: format!("state {}: {}", w.name, f.message), ..f })?;
     note_refused(w, &plan, common);
