@@ -91,8 +91,8 @@ fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
          Other commands read one capture, such as {}",
         one.display()
     );
-    // `join` adds no second slash.
-    fail(text).next(format!("ringwise check --from {}", path.join("*").display()))
+    let path = path.display().to_string();
+    fail(text).next(format!("ringwise check --from {}/*", quote(path.trim_end_matches('/'))))
 }
 
 pub(crate) fn live() -> Result<Source> {

@@ -19,19 +19,33 @@ pub(crate) fn read(r: &mut Reader, dir: &str) -> Fact<VirtualFunctions> {
         if count == 0 {
             return Fact::Known(VirtualFunctions { max, list: Vec::new() });
         }
-        r.list(&device).map(|entries| {
-            let found = natural::numbers(&entries, "virtfn").into_iter().filter_map(|n| one(r.host, &device, n));
-            VirtualFunctions { max, list: found.collect() }
+        r.list(&device).and_then(|entries| {
+            let mut list = Vec::new();
+            for n in natural::numbers(&entries, "virtfn") {
+                match one(r.host, &device, n) {
+                    Fact::Known(f) => list.push(f),
+                    // It was removed in the meantime.
+                    Fact::Absent => {}
+                    Fact::Unknown(u) => return Fact::Unknown(u),
+                }
+            }
+            Fact::Known(VirtualFunctions { max, list })
         })
     })
 }
 
-/// `None`: it was removed in the meantime.
-fn one(host: &dyn Host, device: &str, number: u32) -> Option<VirtualFunction> {
+/// Absent: there is no function of this number.
+fn one(host: &dyn Host, device: &str, number: u32) -> Fact<VirtualFunction> {
     let dir = format!("{device}/virtfn{number}");
-    let target = host.readlink(&dir).ok()?;
-    let bus_address = target.rsplit('/').next().filter(|a| !a.is_empty())?.to_string();
-    Some(VirtualFunction { number, bus_address, holder: holder(host, &dir) })
+    match host.readlink(&dir) {
+        Ok(target) => match target.rsplit('/').next().filter(|a| !a.is_empty()) {
+            Some(address) => {
+                Fact::Known(VirtualFunction { number, bus_address: address.to_string(), holder: holder(host, &dir) })
+            }
+            None => Fact::unknown(dir, "the link has no target"),
+        },
+        Err(e) => read::failed(&dir, &e),
+    }
 }
 
 fn holder(host: &dyn Host, dir: &str) -> Fact<FunctionHolder> {

@@ -1,6 +1,6 @@
 //! The path of one direction of a flow through the host, and how the two directions relate.
 
-use ringwise_model::{CpuId, Nic, Snapshot};
+use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 use serde::Serialize;
 
 use crate::send::{Sender, TransmitDecision, TransmitPath, sending};
@@ -12,6 +12,8 @@ use crate::tuple::{TCP, Tuple, UDP};
 const CONNECTION: &str = "connection";
 /// A connected UDP socket holds a route, so `netdev_pick_tx` (net/core/dev.c) stores the queue in it, and nothing sets `ooo_okay`.
 const KEPT: &str = "a connected UDP socket keeps the queue of its first packet until its route changes (since Linux 6.18 at most for net.core.txq_reselection_ms)";
+
+const TCP_MOVES: &str = "TCP changes the queue only while no packet is in flight, and what an ACK lets it send leaves from the CPU that received the ACK";
 
 /// Arrival at a device and its receive queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -128,7 +130,8 @@ pub fn arrival(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple) -> Arriv
 pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: FlowRoute) -> Direction {
     let arrival = arrival(s, nic, steering, t);
     let cpu = arrival.landing.as_ref().and_then(ReceivePath::works_on);
-    let rx = arrival.steering.queue;
+    // A driver of one queue may not record it (`skb_record_rx_queue`); then the packet's hash decides.
+    let rx = arrival.steering.queue.filter(|_| nic.queues_in_use(Dir::Rx).is_some_and(|n| n > 1));
     let departure = way.out.filter(|_| !way.local).map(|out| departure(s, out, cpu, Sender::Forwarded { rx }));
     Direction { flow: *t, arrival: Some(arrival), route: way.route, local: way.local, socket: way.socket, departure }
 }
@@ -149,6 +152,11 @@ pub fn outgoing(s: &Snapshot, t: &Tuple, way: FlowRoute, answers: &Direction) ->
         && let Some(x) = departure.as_mut().filter(|x| x.sending.decision != TransmitDecision::OnlyQueue)
     {
         x.sending.notes.push(KEPT.into());
+    }
+    if t.protocol == TCP
+        && let Some(x) = departure.as_mut().filter(|x| x.sending.decision == TransmitDecision::XpsCpus)
+    {
+        x.sending.notes.push(TCP_MOVES.into());
     }
     Direction { flow: *t, arrival: None, route: way.route, local: false, socket: way.socket, departure }
 }

@@ -15,7 +15,9 @@ pub(super) fn judge(cx: &RuleContext, say: &mut FindingSink) -> Option<()> {
     let free = cx.i.extra.free_vectors.clone().unwrap_or_else(|| Fact::not_asked(FREE_VECTORS));
     let unknown = match &free {
         Fact::Known(_) => None,
-        Fact::Absent => Some(format!("this kernel has no {FREE_VECTORS}")),
+        Fact::Absent => {
+            Some(format!("{FREE_VECTORS} does not exist: debugfs is not mounted, or the kernel does not have the file"))
+        }
         Fact::Unknown(u) => Some(format!("{}: {}", u.what, u.why)),
     };
     cx.each(say, |n, say| {

@@ -143,7 +143,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "memory of a program on a remote node",
         reads: "/proc/PID/stat, /proc/PID/task/TID/stat, /proc/PID/task/TID/status (Cpus_allowed_list, Mems_allowed_list) and /proc/PID/fd of busy processes, /proc/net/tcp, tcp6, udp and udp6, addresses and nodes of interfaces, meminfo of nodes",
         guard: "the host has several nodes, the kernel has cpusets, and an interface with a known node receives or sends at least 100 packets per second",
-        condition: "a thread of a program used at least 20 % of a CPU, its process has connections over such interfaces, and its cpuset permits no memory of the nodes whose CPUs it may use, or none of the interfaces' nodes; nodes without memory do not count",
+        condition: "a thread of a program used at least 20 % of a CPU, its process has connections over such interfaces, and its cpuset permits no memory of the nodes whose CPUs it may use, or none of those nodes of the interfaces whose CPUs it may use; nodes without memory do not count",
         confirm: "grep allowed_list /proc/PID/task/TID/status; numastat -p PID shows where the memory is; /sys/class/net/DEV/device/numa_node",
         severity: Severity::Info,
         other_severity: "warning with goal latency",
@@ -153,7 +153,7 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         more: "Mems_allowed_list is the limit of the cpuset (kernel/cgroup/cpuset.c: cpuset_task_status_allowed). A memory policy that the program has for itself (NUMAPolicy=, numactl, set_mempolicy) can only choose among these nodes, and is not in it. Only /proc/PID/numa_maps shows policies and the nodes of pages, and check does not read it: the kernel walks all page tables of the process for it while it holds the lock of its address space (fs/proc/task_mmu.c: show_numa_map), which delays a large program. Without a policy, memory comes from the node of the CPU that uses it first, if the cpuset permits this node.",
         by_hand: &[
-            "AllowedMemoryNodes= in the unit of the program, or cpuset.mems of its control group, with the node of its CPUs; then NUMAPolicy= and NUMAMask= as in the drop-in that ringwise plan prints",
+            "AllowedMemoryNodes= in the unit of the program, or cpuset.mems of its control group, with the nodes that the finding names as excluded; then NUMAPolicy= and NUMAMask= as in the drop-in that ringwise plan prints",
             "Since Linux 5.15, a change of cpuset.mems also moves the memory of running programs (kernel documentation, admin-guide/cgroup-v2); with cgroup v1 or an earlier kernel, restart the program",
         ],
         judge: |cx, say| {
@@ -244,8 +244,11 @@ fn remote_memory(
         }
         (!out.is_empty()).then_some(out)
     };
-    let of_cpus = excluded(permitted.cpus.iter().filter_map(|c| cx.s.topology.node_of(c)).collect());
-    let of_devs = if of_cpus.is_none() { excluded(devs.iter().map(|(_, n)| *n).collect()) } else { None };
+    let own: BTreeSet<NodeId> = permitted.cpus.iter().filter_map(|c| cx.s.topology.node_of(c)).collect();
+    // A program that has CPUs and memory of another node than the interface's is the case of H14.
+    let near: BTreeSet<NodeId> = devs.iter().map(|(_, n)| *n).filter(|n| own.contains(n)).collect();
+    let of_cpus = excluded(own);
+    let of_devs = if of_cpus.is_none() { excluded(near) } else { None };
     let by_cpus = of_cpus.is_some();
     let excluded = of_cpus.or(of_devs)?;
     let devs = devs.into_iter().map(|(dev, _)| dev).collect();

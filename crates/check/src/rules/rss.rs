@@ -489,7 +489,7 @@ pub(super) static RULES: &[Rule] = &[
                 let c = say.get(&n.channels)?;
                 let most = c.combined.or(c.rx)?.max;
                 let cpus = cx.s.topology.online.len() as u32;
-                if most * 2 >= cpus || cx.rx_queues(n) != most {
+                if most.saturating_mul(2) >= cpus || cx.rx_queues(n) != most {
                     return Some(());
                 }
                 let list = &say.get(&n.virtual_functions)?.list;

@@ -84,7 +84,9 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
         && !ringwise_sys::directories_of_captures(dir).is_empty()
     {
         let command = format!("ringwise config check {}", ringwise_model::shell::quote(&path.display().to_string()));
-        out::error(&format!("Try: {command} --from {}/*", dir.display()));
+        let dir = dir.display().to_string();
+        let dir = ringwise_model::shell::quote(dir.trim_end_matches('/'));
+        out::error(&format!("Try: {command} --from {dir}/*"));
     }
     // What could not be read may hide any problem, so it counts as a failure.
     let worst = hosts.iter().map(|h| h.verdict).min();
