@@ -109,11 +109,13 @@ pub fn restore_balanced(
     let policy = &Policy { differs: true, ..policy.clone() };
     let cx = HostAccess::new(host, policy)?;
     let lock = lock_for(store, &by.who)?;
+    // Another run may have moved settings of more families before it released the lock.
+    let journals = journals.fresh()?;
     // The full reading, which takes several times as long, is the verification after the last write.
     let now = cx.look_at(parts_before(&journals))?;
     let own = |t: &BalancedSetting| dev.is_none_or(|d| d == t.dev) && t.is_in_effect(&now) && t.can_be_restored(&now);
     let mut by_dev: BTreeMap<String, Vec<BalancedSetting>> = BTreeMap::new();
-    for t in journals.fresh()?.balanced(&now).into_iter().filter(own) {
+    for t in journals.balanced(&now).into_iter().filter(own) {
         by_dev.entry(t.dev.clone()).or_default().push(t);
     }
     let mut requests = by_dev.into_iter().map(|(dev, list)| Request {

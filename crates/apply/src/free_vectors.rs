@@ -9,7 +9,8 @@ use ringwise_model::{CpuId, CpuSet, Fact};
 
 use crate::host_access::HostAccess;
 
-/// The numbers of the CPUs that the setting names and of the others, or why they are unknown. `None`: the error has another cause.
+/// The numbers of the CPUs that the setting names and of the others, or why they are unknown. `None`: the error has another cause, or the file
+/// lists no CPU.
 pub(crate) fn numbers(cx: &HostAccess, setting: &Setting, errno: Option<i32>) -> Option<String> {
     if errno != Some(ENOSPC) {
         return None;
@@ -20,15 +21,15 @@ pub(crate) fn numbers(cx: &HostAccess, setting: &Setting, errno: Option<i32>) ->
         _ => return None,
     };
     Some(match cx.reading(ringwise_discover::free_vectors) {
-        Some(Fact::Known(by_cpu)) => text(&by_cpu, named),
+        Some(Fact::Known(by_cpu)) => text(&by_cpu, named)?,
         Some(Fact::Absent) => format!("this kernel does not show how many are left ({FREE_VECTORS} does not exist)"),
         Some(Fact::Unknown(u)) => format!("how many are left is unknown: {}: {}", u.what, u.why),
         None => format!("how many are left is unknown: {FREE_VECTORS} was not read in time"),
     })
 }
 
-/// `CPU 2 has none left, the other online CPUs have 147 to 202 each`
-fn text(by_cpu: &BTreeMap<CpuId, u32>, named: Option<&CpuSet>) -> String {
+/// `CPU 2 has none left, the other online CPUs have 147 to 202 each`. `None`: the file lists no CPU.
+fn text(by_cpu: &BTreeMap<CpuId, u32>, named: Option<&CpuSet>) -> Option<String> {
     let is_named = |cpu: &CpuId| named.is_some_and(|cpus| cpus.contains(*cpu));
     let (named, others): (Vec<_>, Vec<_>) = by_cpu.iter().map(|(c, n)| (*c, *n)).partition(|(c, _)| is_named(c));
     let others_are = if named.is_empty() { "the online CPUs" } else { "the other online CPUs" };
@@ -42,7 +43,8 @@ fn text(by_cpu: &BTreeMap<CpuId, u32>, named: Option<&CpuSet>) -> String {
         }),
     };
     let of_others = range(&others).map(|range| format!("{others_are} have {range} left each"));
-    of_named.into_iter().chain(of_others).collect::<Vec<_>>().join(", ")
+    let parts: Vec<String> = of_named.into_iter().chain(of_others).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// `147 to 202`. `None`: there are no CPUs.
@@ -58,11 +60,12 @@ mod tests {
     #[test]
     fn named_cpus_come_first() {
         let by_cpu = [(0, 147), (1, 0), (2, 0), (3, 202)].map(|(c, n)| (CpuId(c), n)).into();
-        let of = |cpus: &str| text(&by_cpu, Some(&cpus.parse().unwrap()));
+        let of = |cpus: &str| text(&by_cpu, Some(&cpus.parse().unwrap())).unwrap();
         assert_eq!(of("2"), "CPU 2 has none left, the other online CPUs have 0 to 202 left each");
         assert_eq!(of("1-2"), "CPUs 1-2 have 0 left each, the other online CPUs have 147 to 202 left each");
         assert_eq!(of("0-3"), "CPUs 0-3 have 0 to 202 left each");
         assert_eq!(of("9"), "the online CPUs have 0 to 202 left each");
-        assert_eq!(text(&by_cpu, None), "the online CPUs have 0 to 202 left each");
+        assert_eq!(text(&by_cpu, None).unwrap(), "the online CPUs have 0 to 202 left each");
+        assert_eq!(text(&BTreeMap::new(), Some(&"2".parse().unwrap())), None, "no CPU is listed");
     }
 }
