@@ -128,6 +128,8 @@ pub enum Waiting {
 pub enum Forbidden {
     /// The driver resets the device when the table is written.
     WriteResetsDevice,
+    /// It is unknown whether the driver does.
+    ResetUnknown,
     /// The device does not hash packets.
     HashOff,
     /// RPS moves the packets to other CPUs.

@@ -222,6 +222,7 @@ fn a_manual_change_stops_it() {
 fn forbidden_writes_are_not_proposed() {
     let all = [
         Forbidden::WriteResetsDevice,
+        Forbidden::ResetUnknown,
         Forbidden::HashOff,
         Forbidden::Rps,
         Forbidden::Rules,

@@ -114,6 +114,7 @@ impl Display for Forbidden {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         f.write_str(match self {
             Self::WriteResetsDevice => "the driver resets the device when the table is written",
+            Self::ResetUnknown => "it is unknown whether a write of the table takes the link down",
             Self::HashOff => "the device does not hash packets",
             Self::Rps => "RPS is configured",
             Self::Rules => "rules select the queue of flows",

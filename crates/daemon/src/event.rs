@@ -40,7 +40,7 @@ pub enum Event {
     Well,
     /// A finding about the load of an interface.
     Load(LoadFinding),
-    /// A write of the RSS table because of load took the link down: the service does not write it again.
+    /// A write of the RSS table to balance load took the link down: the service no longer changes the table.
     TableTookLinkDown {
         /// The interface.
         interface: String,
@@ -96,8 +96,8 @@ impl fmt::Display for Event {
             Self::Load(l) => write!(f, "{}: {}", l.interface, l.finding),
             Self::TableTookLinkDown { interface } => write!(
                 f,
-                "{interface}: the link went down because the RSS table was written: it is not written because of load any more, until \
-                 ringwise learned --forget {interface} and a restart of the service"
+                "{interface}: writing the RSS table took the link down. The service no longer changes this table to balance load. To let it \
+                 try again: ringwise learned --forget {interface}, then restart the service"
             ),
             Self::OnlyObserved { interface } => write!(
                 f,

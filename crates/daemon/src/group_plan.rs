@@ -1,6 +1,7 @@
 //! Plans for groups that follow the traffic: those that were requested, those for a sample, and the settings that lead from one to the
 //! other.
 
+use ringwise_adapt::Forbidden;
 use ringwise_adapt::groups::{BUSY_PERCENT, GroupChange, GroupChoice, GroupPolicy, Suggested};
 use ringwise_apply::may_be_moved;
 use ringwise_knob::partial::{is_part_of, named_parts, with_parts_of};
@@ -84,9 +85,13 @@ impl Service<'_> {
 
     fn change(&self, dev: &str, step: &Step, now: &Snapshot) -> Result<SettingMove, String> {
         let what = step.setting.address().map(|a| a.to_string()).unwrap_or_default();
-        let rss = |a: Address| a.family() == Family::Rss && self.link_losses.contains(dev);
-        if step.interrupts_traffic || step.setting.address().is_some_and(rss) {
+        let is_rss = step.setting.address().is_some_and(|a| a.family() == Family::Rss);
+        let forbidden = self.link_losses.forbids_table(dev).filter(|_| is_rss);
+        if step.interrupts_traffic || forbidden == Some(Forbidden::WriteResetsDevice) {
             return Err(format!("{what} interrupts traffic: ringwise apply --goal mixed --sample changes it"));
+        }
+        if let Some(why) = forbidden {
+            return Err(format!("{what}: {why}"));
         }
         let Some(address) = step.setting.address().filter(may_be_moved) else {
             return Err(format!("the service does not write {what}: ringwise apply --goal mixed --sample changes it"));

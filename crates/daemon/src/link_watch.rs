@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ringwise_adapt::Forbidden;
 use ringwise_kfmt::notification::{Change, InterfaceChange};
 use ringwise_knob::{Family, Learned, Setting, path};
 use ringwise_sys::Host;
@@ -20,10 +21,25 @@ pub(crate) struct LinkWatch {
     pub table: Option<Setting>,
     /// When the write ended.
     written: Duration,
-    /// `carrier_down_count` just before the write. `None`: unknown.
-    downs: Option<u32>,
+    /// Just before the write.
+    before: Carrier,
     /// The first link message since the write.
     message: Option<Duration>,
+}
+
+/// What the kernel counts of the link of an interface. `None`: unknown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Carrier {
+    /// Another index is another interface, whose count begins again.
+    pub ifindex: Option<u32>,
+    /// `carrier_down_count`
+    pub downs: Option<u32>,
+}
+
+impl Carrier {
+    pub(crate) fn read(host: &dyn Host, dev: &str) -> Self {
+        Self { ifindex: number(host, dev, "ifindex"), downs: carrier_downs(host, dev) }
+    }
 }
 
 /// What a write did to the link.
@@ -35,6 +51,8 @@ pub(crate) enum LinkVerdict {
     StayedUp,
     /// It went down. `times`: how much `carrier_down_count` rose; `None`: the count is unknown, and there was a link message.
     WentDown { times: Option<u32> },
+    /// The interface was created again: its count does not show what the write did.
+    Replaced,
 }
 
 impl LinkWatch {
@@ -42,7 +60,7 @@ impl LinkWatch {
     pub(crate) fn before<'a>(host: &dyn Host, dev: &str, settings: impl Iterator<Item = &'a Setting>) -> Self {
         let rss = |s: &&Setting| s.address().is_some_and(|a| a.family() == Family::Rss);
         let table = settings.filter(rss).last().cloned();
-        Self { table, written: host.since_boot(), downs: carrier_downs(host, dev), message: None }
+        Self { table, written: host.since_boot(), before: Carrier::read(host, dev), message: None }
     }
 
     /// They are written.
@@ -55,14 +73,17 @@ impl LinkWatch {
         self.message.get_or_insert(now);
     }
 
-    /// `downs`: `carrier_down_count` now. `None`: unknown.
-    pub(crate) fn verdict(&self, downs: Option<u32>, now: Duration) -> LinkVerdict {
+    /// `after`: as the kernel counts now.
+    pub(crate) fn verdict(&self, after: Carrier, now: Duration) -> LinkVerdict {
         let end = self.written + LIKELY_CAUSE;
         let in_time = self.message.is_some_and(|at| at <= end);
-        match (self.downs, downs) {
+        let other_index = self.before.ifindex.zip(after.ifindex).is_some_and(|(before, after)| before != after);
+        match (self.before.downs, after.downs) {
+            _ if other_index => LinkVerdict::Replaced,
+            (Some(before), Some(after)) if after < before => LinkVerdict::Replaced,
             // Looked at too late, the count alone does not show when it rose.
-            (Some(before), Some(after)) if before != after => match now <= end || in_time || self.message.is_none() {
-                true => LinkVerdict::WentDown { times: Some(after.wrapping_sub(before)) },
+            (Some(before), Some(after)) if after > before => match now <= end || in_time || self.message.is_none() {
+                true => LinkVerdict::WentDown { times: Some(after - before) },
                 false => LinkVerdict::StayedUp,
             },
             (None, _) | (_, None) if in_time => LinkVerdict::WentDown { times: None },
@@ -83,14 +104,28 @@ pub(crate) struct LinkWatches {
     pub learned: Option<Vec<Learned>>,
     /// Interfaces, as they are named now.
     pub names: BTreeSet<String>,
-    /// Interfaces whose base could not be restored: another try would take the link down again.
-    pub given_up: BTreeSet<String>,
+    /// Whether `names` is complete: the records were read, and compared with the interfaces of this host.
+    pub known: bool,
+    /// Interfaces with a base to restore whose link went down for the last write, of any setting.
+    pub went_down: BTreeSet<String>,
+    /// Interfaces whose base could not be restored: another try would take the link down again. The value: whether the service still acted
+    /// on the interface. Once it no longer does, the base is tried one more time.
+    pub given_up: BTreeMap<String, bool>,
 }
 
 impl LinkWatches {
     /// Whether a write of its RSS table takes the link of this interface down.
     pub(crate) fn contains(&self, dev: &str) -> bool {
         self.names.contains(dev)
+    }
+
+    /// Why its RSS table must not be written. `None`: nothing is known against it.
+    pub(crate) fn forbids_table(&self, dev: &str) -> Option<Forbidden> {
+        match self.known {
+            _ if self.contains(dev) => Some(Forbidden::WriteResetsDevice),
+            true => None,
+            false => Some(Forbidden::ResetUnknown),
+        }
     }
 
     /// A link message about this interface was received.
@@ -103,7 +138,11 @@ impl LinkWatches {
 
 /// How often the link of this interface went down. `None`: unknown.
 pub(crate) fn carrier_downs(host: &dyn Host, dev: &str) -> Option<u32> {
-    host.read_text(&path::of_device(dev, "carrier_down_count")).ok()?.trim().parse().ok()
+    number(host, dev, "carrier_down_count")
+}
+
+fn number(host: &dyn Host, dev: &str, file: &str) -> Option<u32> {
+    host.read_text(&path::of_device(dev, file)).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -115,42 +154,58 @@ mod tests {
     }
 
     fn watch(downs: Option<u32>, message: Option<u64>) -> LinkWatch {
-        LinkWatch { table: None, written: ms(10_000), downs, message: message.map(ms) }
+        LinkWatch { table: None, written: ms(10_000), before: carrier(downs), message: message.map(ms) }
+    }
+
+    fn carrier(downs: Option<u32>) -> Carrier {
+        Carrier { ifindex: Some(7), downs }
     }
 
     #[test]
     fn the_count_decides() {
         let down = |times| LinkVerdict::WentDown { times: Some(times) };
-        assert_eq!(watch(Some(3), None).verdict(Some(3), ms(15_000)), LinkVerdict::Open);
-        assert_eq!(watch(Some(3), None).verdict(Some(3), ms(15_001)), LinkVerdict::StayedUp);
-        assert_eq!(watch(Some(3), None).verdict(Some(4), ms(10_000)), down(1));
-        assert_eq!(watch(Some(3), None).verdict(Some(5), ms(15_000)), down(2));
-        assert_eq!(watch(Some(u32::MAX), None).verdict(Some(0), ms(11_000)), down(1));
+        assert_eq!(watch(Some(3), None).verdict(carrier(Some(3)), ms(15_000)), LinkVerdict::Open);
+        assert_eq!(watch(Some(3), None).verdict(carrier(Some(3)), ms(15_001)), LinkVerdict::StayedUp);
+        assert_eq!(watch(Some(3), None).verdict(carrier(Some(4)), ms(10_000)), down(1));
+        assert_eq!(watch(Some(3), None).verdict(carrier(Some(5)), ms(15_000)), down(2));
         // Another MTU: a message, and the link stays up.
-        assert_eq!(watch(Some(3), Some(11_000)).verdict(Some(3), ms(12_000)), LinkVerdict::Open);
-        assert_eq!(watch(Some(3), Some(11_000)).verdict(Some(3), ms(16_000)), LinkVerdict::StayedUp);
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(carrier(Some(3)), ms(12_000)), LinkVerdict::Open);
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(carrier(Some(3)), ms(16_000)), LinkVerdict::StayedUp);
+    }
+
+    #[test]
+    fn an_interface_that_was_created_again_shows_nothing() {
+        assert_eq!(watch(Some(3), None).verdict(carrier(Some(0)), ms(11_000)), LinkVerdict::Replaced);
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(carrier(Some(0)), ms(11_000)), LinkVerdict::Replaced);
+        let other = |downs| Carrier { ifindex: Some(8), downs };
+        for downs in [None, Some(0), Some(3), Some(4)] {
+            assert_eq!(watch(Some(3), Some(11_000)).verdict(other(downs), ms(11_000)), LinkVerdict::Replaced);
+        }
+        // Without its index, the count decides.
+        let unknown = Carrier { ifindex: None, downs: Some(4) };
+        assert_eq!(watch(Some(3), None).verdict(unknown, ms(11_000)), LinkVerdict::WentDown { times: Some(1) });
     }
 
     #[test]
     fn the_first_message_decides_where_the_count_is_read_late() {
         let down = LinkVerdict::WentDown { times: Some(1) };
-        assert_eq!(watch(Some(3), Some(14_900)).verdict(Some(4), ms(30_000)), down);
-        assert_eq!(watch(Some(3), Some(19_000)).verdict(Some(4), ms(30_000)), LinkVerdict::StayedUp);
+        assert_eq!(watch(Some(3), Some(14_900)).verdict(carrier(Some(4)), ms(30_000)), down);
+        assert_eq!(watch(Some(3), Some(19_000)).verdict(carrier(Some(4)), ms(30_000)), LinkVerdict::StayedUp);
         // Nothing is heard on this host: the write is the likely cause.
-        assert_eq!(watch(Some(3), None).verdict(Some(4), ms(16_000)), down);
+        assert_eq!(watch(Some(3), None).verdict(carrier(Some(4)), ms(16_000)), down);
         let mut w = watch(Some(3), None);
         w.heard(ms(11_000));
         w.heard(ms(29_000));
-        assert_eq!(w.verdict(Some(4), ms(30_000)), down, "only the first one counts");
+        assert_eq!(w.verdict(carrier(Some(4)), ms(30_000)), down, "only the first one counts");
     }
 
     #[test]
     fn without_the_count_a_message_in_time_is_enough() {
         let unknown = LinkVerdict::WentDown { times: None };
-        assert_eq!(watch(None, Some(11_000)).verdict(Some(4), ms(12_000)), unknown);
-        assert_eq!(watch(Some(3), Some(11_000)).verdict(None, ms(12_000)), unknown);
-        assert_eq!(watch(None, None).verdict(None, ms(12_000)), LinkVerdict::Open);
-        assert_eq!(watch(None, None).verdict(None, ms(15_001)), LinkVerdict::StayedUp);
-        assert_eq!(watch(None, Some(15_001)).verdict(None, ms(15_001)), LinkVerdict::StayedUp);
+        assert_eq!(watch(None, Some(11_000)).verdict(carrier(Some(4)), ms(12_000)), unknown);
+        assert_eq!(watch(Some(3), Some(11_000)).verdict(carrier(None), ms(12_000)), unknown);
+        assert_eq!(watch(None, None).verdict(carrier(None), ms(12_000)), LinkVerdict::Open);
+        assert_eq!(watch(None, None).verdict(carrier(None), ms(15_001)), LinkVerdict::StayedUp);
+        assert_eq!(watch(None, Some(15_001)).verdict(carrier(None), ms(15_001)), LinkVerdict::StayedUp);
     }
 }

@@ -58,7 +58,7 @@ impl Service<'_> {
             true => follow.skip(self.now()),
             false => {
                 let (left_alone, acts) = (&self.pauses.names(), &|dev: &str| self.acts_on(dev));
-                let no_table = &|dev: &str| self.link_losses.contains(dev);
+                let no_table = &|dev: &str| self.link_losses.forbids_table(dev);
                 let (permitted, machine) = (&self.permitted, &self.machine);
                 follow.second(self.host, Rules { left_alone, acts, no_table, permitted, machine })
             }
@@ -204,8 +204,11 @@ impl Service<'_> {
         let moved = self.moved();
         let resting = self.pauses.names();
         let all = devices(&seen.balanced);
-        self.link_losses.given_up.retain(|dev| all.contains(dev));
-        let left = |dev: &String| !resting.contains(dev) && !self.link_losses.given_up.contains(dev);
+        self.link_losses.given_up.retain(|dev, _| all.contains(dev));
+        self.link_losses.went_down.retain(|dev| all.contains(dev));
+        let given_up =
+            |dev: &String| self.link_losses.given_up.get(dev).is_some_and(|acted| !acted || self.acts_on(dev));
+        let left = |dev: &String| !resting.contains(dev) && !given_up(dev);
         for dev in all.into_iter().filter(left).collect::<Vec<_>>() {
             let own: Vec<&BalancedSetting> = seen.balanced.iter().filter(|t| t.dev == dev).collect();
             // XPS follows interrupts.
@@ -221,7 +224,7 @@ impl Service<'_> {
             let why = match () {
                 () if !in_effect => None,
                 () if !self.acts_on(&dev) => Some(MoveReason::NotContinued),
-                () if left && self.link_losses.contains(&dev) => Some(MoveReason::LinkWentDown),
+                () if (left || heard) && self.link_losses.went_down.contains(&dev) => Some(MoveReason::LinkWentDown),
                 () if heard => Some(MoveReason::InterfaceChanged),
                 () if self.evidence.cpus => Some(MoveReason::CpusChanged),
                 () if left => Some(MoveReason::NotContinued),
@@ -271,7 +274,8 @@ impl Service<'_> {
         } else {
             self.failed(&action);
             if result.is_ok() && self.link_losses.contains(dev) {
-                self.link_losses.given_up.insert(dev.into());
+                let acted = self.acts_on(dev);
+                self.link_losses.given_up.insert(dev.into(), acted);
             }
         }
         self.say(&Event::Acted(action.clone()));

@@ -24,7 +24,7 @@ pub(crate) fn second(rig: &Rig, service: &mut Service, layout: &Layout, rates: &
     let rules = Rules {
         left_alone: &resting,
         acts: &|d| service.acts_on(d),
-        no_table: &|d| service.link_losses.contains(d),
+        no_table: &|d| service.link_losses.forbids_table(d),
         permitted: &service.permitted,
         machine: &service.machine,
     };

@@ -328,13 +328,32 @@ fn count(actuator: Actuator, reason: MoveReason, count: u64) -> MoveCount {
     MoveCount { interface: DEV.into(), actuator, reason, count }
 }
 
-/// The base is written once, even if that fails.
+#[test]
+fn no_table_is_written_while_it_is_unknown_which_writes_take_a_link_down() {
+    let rig = rig();
+    let first = table(&rig);
+    let file = rig.setup.store.dirs()[0].join("learned.json");
+    std::fs::write(&file, "{").unwrap();
+    let events = rig.serve(|service| {
+        assert_eq!(follow(&rig, service, &first, 40), []);
+        assert!(service.state.no_table_writes.is_empty(), "no write is known to take the link down");
+        std::fs::remove_file(&file).unwrap();
+        service.look(false);
+        assert_ne!(follow(&rig, service, &first, 60), [], "{:?}", service.state.loads);
+    });
+    let noted = |e: &&Event| matches!(e, Event::Note(text) if text.contains("which writes take a link down"));
+    assert_eq!(events.iter().filter(noted).count(), 1, "{events:?}");
+}
+
+/// The base is written once, even if that fails, and once more when the interface is removed from `act_on_load`.
 #[test]
 fn a_base_that_cannot_be_restored_is_not_tried_again_where_it_takes_the_link_down() {
-    let rig = rig();
+    let mut rig = rig();
+    rig.setup.act_on_load.clear();
     let first = table(&rig);
     rig.sim.quirk(DEV, Quirk::TableTakesLinkDown);
     rig.serve(|service| {
+        service.act_on_load = vec![DEV.into()];
         while table(&rig) == first {
             seconds(&rig, service, &first, 1, true);
         }
@@ -343,12 +362,18 @@ fn a_base_that_cannot_be_restored_is_not_tried_again_where_it_takes_the_link_dow
         follow(&rig, service, &first, 10);
         let tries = |service: &Service| service.state.actions.iter().filter(|a| a.cause == Cause::LoadRestored).count();
         assert_eq!(tries(service), 1, "{:?}", service.state.actions);
-        for _ in 0..30 {
-            rig.sim.sleep(Duration::from_secs(60));
-            later(service);
-            service.look(true);
-        }
+        let looks = |service: &mut Service| {
+            for _ in 0..30 {
+                rig.sim.sleep(Duration::from_secs(60));
+                later(service);
+                service.look(true);
+            }
+        };
+        looks(service);
         assert_eq!(tries(service), 1, "{:?}", service.state.actions);
+        service.act_on_load.clear();
+        looks(service);
+        assert_eq!(tries(service), 2, "{:?}", service.state.actions);
     });
 }
 

@@ -84,9 +84,10 @@ impl Service<'_> {
         ringwise_sys::memory::give_back();
     }
 
-    /// Nothing that the last comparison depended on has changed.
+    /// Nothing that the last comparison depended on has changed, and it read what it needed.
     pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
-        self.knows_all_journals() && !self.unsettled && read.is_some() && read == self.seen.as_ref()
+        let is_complete = self.link_losses.known && !self.unsettled;
+        is_complete && self.knows_all_journals() && read.is_some() && read == self.seen.as_ref()
     }
 
     /// No transaction began or ended since the last comparison.
@@ -117,6 +118,7 @@ impl Service<'_> {
         let Some(mut seen) = seen else {
             self.permitted.clear();
             self.machine = LoadLayout::default();
+            self.note_no_transactions();
             return Ok(next);
         };
         self.state.keeps = seen.in_effect.settings.len();

@@ -103,7 +103,7 @@ families! {
     SERVICE_MOVES = "ringwise_service_moves_total" Counter "" ["device" "actuator" "reason"]
         "Changes that the service has made or restored because of the load since it was started, by what was changed (table, interrupt, rps, groups) and why.";
     SERVICE_NO_TABLE = "ringwise_service_table_moves_ended" Gauge "" ["device" "reason"]
-        "1: the service does not write the RSS table of this interface because of load any more, because a write took the link down. Absent otherwise.";
+        "1: the service no longer changes the RSS table of this interface to balance load, because a write took the link down. Absent otherwise.";
     SERVICE_BETTER = "ringwise_service_better_tables_total" Counter "" []
         "RSS tables that would have been better, found by the service since it was started, where it does not change the table itself.";
     SERVICE_MOVED = "ringwise_service_moved_entries_total" Counter "" []

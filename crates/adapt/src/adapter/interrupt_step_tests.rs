@@ -165,7 +165,7 @@ fn unknown_facts_move_nothing() {
     let mut h = Host::new();
     h.forbidden = vec![Forbidden::Unknown];
     assert_eq!(h.moves(600), None, "it is unknown who uses the queues");
-    for forbidden in [Forbidden::WriteResetsDevice, Forbidden::Rules, Forbidden::Rps] {
+    for forbidden in [Forbidden::WriteResetsDevice, Forbidden::ResetUnknown, Forbidden::Rules, Forbidden::Rps] {
         let mut h = Host::new();
         h.forbidden = vec![forbidden];
         h.moved(20);

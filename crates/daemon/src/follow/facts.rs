@@ -28,9 +28,9 @@ pub(crate) struct Facts {
     pub steering: Option<Steering>,
 }
 
-/// The facts of a device of which every part was read. `host_key`: the hash key that the kernel provides for drivers. `no_table`: a write
-/// of its table has taken the link down.
-pub(crate) fn facts(nic: &Nic, host_key: &Fact<String>, no_table: bool) -> Facts {
+/// The facts of a device of which every part was read. `host_key`: the hash key that the kernel provides for drivers. `no_table`: why
+/// its table must not be written, from what was found when it was written before.
+pub(crate) fn facts(nic: &Nic, host_key: &Fact<String>, no_table: Option<Forbidden>) -> Facts {
     let table = nic.rss.known().map(|r| r.table.clone()).filter(|t| !t.is_empty());
     let fixed = nic.vectors.iter().filter(|v| matches!(v.movable, Movable::No(_)));
     Facts {
@@ -46,12 +46,12 @@ pub(crate) fn facts(nic: &Nic, host_key: &Fact<String>, no_table: bool) -> Facts
     }
 }
 
-fn forbidden(nic: &Nic, no_table: bool) -> Vec<Forbidden> {
-    let mut out = Vec::new();
+fn forbidden(nic: &Nic, no_table: Option<Forbidden>) -> Vec<Forbidden> {
+    let mut out: Vec<Forbidden> = no_table.into_iter().collect();
     if nic.driver.known().is_none() {
         out.push(Forbidden::Unknown);
     }
-    if no_table || restarts_for_rss(nic) {
+    if restarts_for_rss(nic) {
         out.push(Forbidden::WriteResetsDevice);
     }
     let feature = |name: &str| nic.features.known().map(|f| f.get(name).map(|f| f.on));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn of(nic: &Nic) -> Facts {
-        facts(nic, &Fact::Absent, false)
+        facts(nic, &Fact::Absent, None)
     }
 
     fn unknown<T>() -> Fact<T> {
@@ -181,7 +181,9 @@ mod tests {
         };
         assert_eq!(forbidden(&|_| {}), []);
         assert_eq!(forbidden(&|n| n.driver = Fact::Known("bnxt_en".into())), [Forbidden::WriteResetsDevice]);
-        assert_eq!(facts(&nic(), &Fact::Absent, true).forbidden, [Forbidden::WriteResetsDevice], "as it was found");
+        for why in [Forbidden::WriteResetsDevice, Forbidden::ResetUnknown] {
+            assert_eq!(facts(&nic(), &Fact::Absent, Some(why)).forbidden, [why], "as it was found");
+        }
         assert_eq!(forbidden(&|n| switch(n, RXHASH, false)), [Forbidden::HashOff]);
         let one = || Fact::Known(CpuSet::one(CpuId(3)));
         assert_eq!(forbidden(&|n| n.rx_queues[2].rps_cpus = one()), [Forbidden::Rps]);

@@ -22,7 +22,7 @@ use std::time::Duration;
 use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
 use ringwise_adapt::limits::OneAtATime;
 use ringwise_adapt::moves::{InterruptMove, Moves, RpsMove, TableMove};
-use ringwise_adapt::{Action, Adapter, Mask, Permitted, RestReason, Settled, Signals};
+use ringwise_adapt::{Action, Adapter, Forbidden, Mask, Permitted, RestReason, Settled, Signals};
 use ringwise_discover::flow_path::host_key;
 use ringwise_discover::{Options, device, snapshot, table_now};
 use ringwise_kfmt::cpumask;
@@ -160,8 +160,8 @@ pub(crate) struct Rules<'a> {
     pub left_alone: &'a BTreeSet<String>,
     /// Whether the table and the interrupts of this interface may be written.
     pub acts: &'a dyn Fn(&str) -> bool,
-    /// Whether a write of its table takes the link of this interface down.
-    pub no_table: &'a dyn Fn(&str) -> bool,
+    /// Why the table of this interface must not be written. `None`: nothing is known against it.
+    pub no_table: &'a dyn Fn(&str) -> Option<Forbidden>,
     /// CPUs that may serve the queues of each interface.
     pub permitted: &'a PermittedCpus,
     pub machine: &'a LoadLayout,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ringwise_adapt::Forbidden;
 use ringwise_adapt::interrupts::may_be_crowded;
 use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
 use ringwise_model::{CpuCounter, CpuId, CpuSet, Dir, IrqId};
@@ -88,8 +89,8 @@ pub(super) struct Reading<'a> {
     /// CPUs that may serve its queues. `None`: unknown.
     pub permitted: Option<&'a BTreeSet<u32>>,
     pub machine: &'a LoadLayout,
-    /// A write of its table takes its link down.
-    pub no_table: bool,
+    /// Why its table must not be written. `None`: nothing is known against it.
+    pub no_table: Option<Forbidden>,
 }
 
 /// The sample of one interface. Counters that were not read are unknown. `facts`: `None` before they are read.
@@ -203,7 +204,7 @@ mod tests {
                 packets: None,
                 permitted: None,
                 machine,
-                no_table: false,
+                no_table: None,
             };
             let s = sample(&r, None, Duration::from_secs(7));
             (s.nic_drops, s.stack_drops, s.queues[0].drops)

@@ -58,7 +58,7 @@ impl Rig {
             let rates = uneven(DEV, busy_cpu);
             let machine = &LoadLayout::default();
             let read =
-                Reading { dev: DEV, wiring, rates: &rates, packets: None, permitted: None, machine, no_table: false };
+                Reading { dev: DEV, wiring, rates: &rates, packets: None, permitted: None, machine, no_table: None };
             self.followed.second(&self.host, &read, None, &mut all);
         }
         all
