@@ -5,7 +5,7 @@ use ringwise_adapt::Forbidden;
 use ringwise_adapt::groups::{BUSY_PERCENT, GroupChange, GroupChoice, GroupPolicy, Suggested};
 use ringwise_apply::may_be_moved;
 use ringwise_knob::partial::{is_part_of, named_parts, with_parts_of};
-use ringwise_knob::{Address, Family, Step};
+use ringwise_knob::{Family, Step};
 use ringwise_model::{CpuId, CpuSet, Fact, GroupQueues, GroupWish, Intent, Sample, Snapshot, TrafficSample};
 use ringwise_plan::policies::{BULK, LATENCY};
 use ringwise_plan::{BulkPolicy, Group, Plan};
