@@ -240,9 +240,10 @@ fn in_class(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, sender: Sender) -> Ch
             let by = format!("the number of its receive queue ({none})");
             one_of(TransmitDecision::ReceiveQueue, by, vec![queues[at]])
         }
-        Sender::Forwarded { rx: None } => {
-            unknown(format!("the number of its receive queue ({none})"), "its receive queue is unknown, or its driver may not record it".into())
-        }
+        Sender::Forwarded { rx: None } => unknown(
+            format!("the number of its receive queue ({none})"),
+            "its receive queue is unknown, or its driver may not record it".into(),
+        ),
         Sender::Connection { .. } | Sender::Unconnected => {
             one_of(TransmitDecision::PacketHash, format!("the packet's hash ({none})"), queues.to_vec())
         }
