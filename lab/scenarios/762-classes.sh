@@ -102,7 +102,7 @@ unchanged "rolled back, the device is as before" /tmp/before /tmp/after
 check "mqprio without the last queue" mqprio 2@0 2@2 3@4
 same "the kernel refuses its mask" "$(errno_of 1 $Q/tx-7/xps_cpus)" "Invalid argument"
 ringwise plan mq0 --config none -j >/tmp/doc 2>/tmp/err
-tr -d ' \n' </tmp/doc | grep -o '"knob":"xps_cpus","queue":[0-9]*' | sort -u >/tmp/masks
+tr -d ' \n' </tmp/doc | grep -o '"knob":"xps_cpus","dev":"mq0","queue":[0-9]*' | sort -u >/tmp/masks
 sed 's/^/# /' /tmp/masks
 check "the plan has masks of other queues" grep -q '"queue":6$' /tmp/masks
 check "the plan has no mask of this queue" sh -c '! grep -q "\"queue\":7$" /tmp/masks'

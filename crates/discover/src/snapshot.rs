@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
-use ringwise_model::{ControlPath, CpuSet, Fact, Host as HostFacts, Nic, Snapshot, Topology, Unread};
+use ringwise_model::{Cause, ControlPath, CpuSet, Fact, Host as HostFacts, Nic, Snapshot, Topology, Unread};
 use ringwise_sys::{DeviceCall, Host, Request, alone_with_deadline};
 
 use crate::links::{Port, Sort};
@@ -157,6 +157,16 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         false => control_paths(host, &ports, deadline),
     };
     let without_interface = without_interface::functions(host.as_ref(), &common.table, &ports, &nics);
+    let without_interface = match without_interface {
+        Fact::Known(list) => list,
+        Fact::Absent => Vec::new(),
+        // A recording of an earlier version has no list. Its page ends with the advice to make a new one.
+        Fact::Unknown(u) if u.cause == Cause::NotRecorded => Vec::new(),
+        Fact::Unknown(u) => {
+            r.unread.push(u);
+            Vec::new()
+        }
+    };
     Ok(Snapshot {
         host: facts,
         topology,

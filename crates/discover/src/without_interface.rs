@@ -13,25 +13,28 @@ use ringwise_sys::Host;
 
 use crate::irq::{self, InterruptTable};
 use crate::links::Port;
-use crate::read::Reader;
+use crate::read::{self, Reader};
 use crate::userspace_drivers::{NETWORK, is_user_space};
 
 const DEVICES: &str = "/sys/bus/pci/devices";
 
-/// `ports`, `nics`: functions of these interfaces are skipped, even if sysfs was mounted for another namespace.
+/// Absent: the host has no PCI bus. `ports`, `nics`: functions of these interfaces are skipped, even if sysfs was mounted for another namespace.
 pub(crate) fn functions(
     host: &dyn Host,
     table: &InterruptTable,
     ports: &[Port],
     nics: &[Nic],
-) -> Vec<FunctionWithoutInterface> {
-    let Ok(addresses) = host.list(DEVICES) else { return Vec::new() };
+) -> Fact<Vec<FunctionWithoutInterface>> {
+    let addresses = match host.list(DEVICES) {
+        Ok(addresses) => addresses,
+        Err(e) => return read::failed(DEVICES, &e),
+    };
     let parents = ports.iter().filter_map(|p| p.info.as_ref()?.parent_dev.as_deref());
     let here: HashSet<&str> = nics.iter().filter_map(|n| n.dev.bus_address.as_deref()).chain(parents).collect();
     let mut out: Vec<FunctionWithoutInterface> =
         addresses.into_iter().filter_map(|a| function(host, table, a, &here)).collect();
     out.order_by(|a, b| a.bus_address.cmp(&b.bus_address));
-    out
+    Fact::Known(out)
 }
 
 fn function(

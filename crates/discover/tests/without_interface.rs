@@ -149,6 +149,19 @@ fn a_driver_without_an_interface() {
     assert_eq!((f.in_other_namespace, cpus(f)), (true, vec![]), "the interface is down in its namespace");
 }
 
+/// Only that the list cannot be read is known then, not that there are no such functions.
+#[test]
+fn an_unreadable_list_is_reported() {
+    let mut t = machine();
+    t.files.insert("/sys/bus/pci/devices".into(), Err(13));
+    let s = snapshot(&t.shared(), &Options::all()).unwrap();
+    assert_eq!(s.without_interface, []);
+    assert!(s.unread.iter().any(|u| u.what == "/sys/bus/pci/devices" && u.errno == Some(13)), "{:?}", s.unread);
+    t.files.remove("/sys/bus/pci/devices");
+    let s = snapshot(&t.shared(), &Options::all()).unwrap();
+    assert!(s.unread.iter().all(|u| u.what != "/sys/bus/pci/devices"), "{:?}", s.unread);
+}
+
 type Change = fn(&mut Tree);
 
 #[test]

@@ -13,10 +13,10 @@ use crate::dev::Dev;
 use crate::machine::{Class, Machine};
 use crate::place::Placements;
 use crate::sampled_groups::{FEWEST_FRAMES_PER_S, PlacementChoice, SampledPlacement, Undecided};
+use crate::shares;
 
-/// What a busy second thread adds to the time that a core needs, in parts of its own time: packets take 1.5 times as long while both
-/// threads are busy (a model, as in [`crate::shares`]).
-const SECOND_THREAD: f64 = 0.5;
+/// What a busy second thread adds to the time that a core needs, in parts of its own time.
+const SECOND_THREAD: f64 = shares::BESIDE_BUSY_THREAD - 1.0;
 
 /// Queues move if the load of the busiest core falls by this part, or the sum of the squares of the other loads: where one flow fills a
 /// core, the others may still share theirs.

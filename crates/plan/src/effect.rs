@@ -15,7 +15,7 @@ pub const MODELLED_LOAD: &str = "load of the busiest CPU as a multiple of one in
 
 /// Whether the CPU is on a remote node. `None` if the node of the device or of the CPU is unknown. A CPU on another node
 /// counts as remote even if the plan treats that node as near, so that the user sees all interrupts that cross nodes.
-fn far(m: &Machine, d: &Dev, cpu: usize) -> Option<bool> {
+pub(crate) fn far(m: &Machine, d: &Dev, cpu: usize) -> Option<bool> {
     let at = m.node[cpu]?;
     match &d.near {
         Near::Node(n) => Some(*n != at),
@@ -30,11 +30,11 @@ fn after(d: &Dev) -> Cpus {
     d.cpu.clone()
 }
 
-fn before(m: &Machine, d: &Dev) -> Cpus {
+pub(crate) fn before(m: &Machine, d: &Dev) -> Cpus {
     (0..d.pairs_now()).map(|q| d.pair_now(m, q)).collect()
 }
 
-fn per_core(m: &Machine, cpus: &Cpus) -> BTreeMap<usize, Vec<u32>> {
+pub(crate) fn per_core(m: &Machine, cpus: &Cpus) -> BTreeMap<usize, Vec<u32>> {
     let mut out: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     for (q, c) in cpus.iter().enumerate() {
         if let Some(c) = c {
@@ -561,43 +561,4 @@ fn push(
             worth: None,
         });
     }
-}
-
-/// Score of the interrupt layout of a host, for comparing layouts of any origin.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Score {
-    /// Queue pairs whose CPU is known.
-    pub queues: u32,
-    /// Queue pairs whose CPU is unknown.
-    pub unknown: u32,
-    /// On another node than the device's.
-    pub far: u32,
-    /// On a CPU that handles another queue of the same device.
-    pub stacked: u32,
-    /// On another thread of a core that handles a queue of the same device.
-    pub smt_shared: u32,
-}
-
-/// Scores the layout that a snapshot shows (effective CPUs).
-pub fn score(s: &ringwise_model::Snapshot) -> Score {
-    let m = Machine::new(&s.topology);
-    let mut out = Score::default();
-    for nic in s.tunable().filter(|n| n.link_is_up()) {
-        let d = Dev::new(&m, nic, ringwise_model::Goal::Balanced);
-        let cpus = before(&m, &d);
-        let cores = per_core(&m, &cpus);
-        for (q, c) in cpus.iter().enumerate() {
-            let Some(c) = *c else {
-                out.unknown += 1;
-                continue;
-            };
-            out.queues += 1;
-            out.far += u32::from(far(&m, &d, c) == Some(true));
-            let mates = &cores[&m.core[c]];
-            let same = mates.iter().any(|o| *o as usize != q && cpus[*o as usize] == Some(c));
-            out.stacked += u32::from(same);
-            out.smt_shared += u32::from(!same && mates.len() > 1);
-        }
-    }
-    out
 }

@@ -51,8 +51,10 @@ mod rfs;
 mod rps;
 mod rules;
 mod sampled_groups;
+mod score;
 mod select;
 mod shares;
+mod stacks;
 mod target;
 mod wanted;
 mod wishes;
@@ -64,7 +66,7 @@ pub use doc::{
     ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
     Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
 };
-pub use effect::{MODELLED_LOAD, Score, score};
+pub use effect::MODELLED_LOAD;
 pub use goal::{in_full, ports_alike};
 pub use goal_knobs::{GoalSettings, goal_settings};
 pub use groups::implied;
@@ -82,4 +84,5 @@ pub use sampled_groups::{
     BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, SMALL_FRAME_BYTES, SampledGroups,
     SampledPlacement, Undecided,
 };
+pub use score::{Score, score};
 pub use xps::{lays_xps_out, xps_masks};

@@ -15,9 +15,11 @@ use crate::machine::Machine;
 use crate::rules::source_of;
 use crate::target::PlanBuilder;
 
-/// Capacity of a core with queues on two or more threads, in percent of one thread alone (a model: each packet takes 1.5
-/// times as long; lab/cost).
-const CORE_PERCENT: f64 = 400.0 / 3.0;
+/// How many times as long a packet takes while another thread of the core is busy, too (a model; lab/cost).
+pub(crate) const BESIDE_BUSY_THREAD: f64 = 1.5;
+
+/// Capacity of a core with queues on two or more threads, in percent of one thread alone.
+const CORE_PERCENT: f64 = 200.0 / BESIDE_BUSY_THREAD;
 
 /// A new table is worth a step if the load of the busiest CPU drops by this much.
 const WORTH_PERCENT: f64 = 5.0;

@@ -137,6 +137,9 @@ impl Host for MapHost {
 
     fn list(&self, path: &str) -> Result<Vec<String>> {
         let at = self.resolve(path, true);
+        if let Some(Err(errno)) = self.tree.files.get(&at) {
+            return Err(Error::errno(format!("list {path}"), *errno));
+        }
         match self.dirs.get(&at) {
             Some(names) => Ok(names.iter().cloned().collect()),
             None => Err(self.missing(format!("list {path}"))),

@@ -163,7 +163,7 @@ fn stops(c: &mut Canvas, s: &Snapshot, all: &[Stop], y: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::explain::observed::OfFlow;
     use ringwise_draw::canvas::width;
@@ -173,7 +173,7 @@ mod tests {
     use ringwise_testkit::machines::{NicSpec, host};
     use ringwise_testkit::topo::CpuSpec;
 
-    fn arriving(host: &Snapshot, directions: Vec<Direction>) -> OneFlow<'_> {
+    pub(in crate::explain) fn arriving(host: &Snapshot, directions: Vec<Direction>) -> OneFlow<'_> {
         OneFlow {
             host,
             directions,

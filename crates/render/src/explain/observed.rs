@@ -333,6 +333,7 @@ fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, l
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::draw::tests::arriving;
     use ringwise_flow::chain::{self, FlowRoute, Route};
     use ringwise_flow::{FlowSpec, Steering};
     use ringwise_model::Fact;
@@ -350,17 +351,7 @@ mod tests {
         let directions = vec![chain::incoming(&s, &s.nics[0], &steering, &flow, way)];
         let mut o = Observed { looks: 20, ..Observed::default() };
         seen(&mut o, &s.topology);
-        let one = OneFlow {
-            host: &s,
-            directions,
-            crossings: Vec::new(),
-            meeting: None,
-            unknown: Vec::new(),
-            forwarding: None,
-            through: false,
-            what_if: &[],
-            recorded_by: None,
-        };
+        let one = arriving(&s, directions);
         let text = text(&one, &o, &Style::plain(None));
         let (_, after) = text.split_once("This flow in").unwrap();
         let lines = after.lines().filter(|l| ["socket ", "program ", "nodes "].iter().any(|w| l.trim().starts_with(w)));
