@@ -73,8 +73,12 @@ if [ "${total:-0}" -gt 0 ]; then
 	fi
 	status "show, with one that has no driver" 0 ringwise show eth1
 	check "lists it" sh -c "tr -s ' \n' ' ' </tmp/out | grep -q 'no driver (VFs\\{0,1\\} 0'"
-	ringwise check eth1 --config none >/tmp/out 2>/tmp/err
-	check "check reports the few queues" grep -q "F21" /tmp/out
+	# The driver restarted the device. check judges interfaces with a link only.
+	ip link set eth1 down
+	ip link set eth1 up
+	links eth1
+	status "check, with virtual functions" 0 ringwise check eth1 --fail-on never
+	says "check reports the few queues" "beside 2 virtual functions (1 without a driver), it has at most 2 queues for 16 CPUs"
 	echo 0 >"/sys/bus/pci/devices/$pci/sriov_numvfs"
 	links eth1
 	status "show, without virtual functions" 0 ringwise show eth1
