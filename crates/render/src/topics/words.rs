@@ -29,6 +29,19 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
+        &["ethtool"],
+        "the usual program that shows and changes the settings of NICs",
+        "ringwise reads and changes the same settings of the kernel, and does not need ethtool. Unlike ethtool it also \
+         sees what else a change resets, verifies it, and can undo it.",
+        &[
+            "Options|-l -L: ringwise help channels; -g -G: rings; -c -C -Q: moderation; -x -X: rss; -n -N -u -U: flow \
+             rules; -k -K: features; -a -A: pause",
+            "Show|driver (-i): ringwise show DEV; counters (-S): ringwise watch DEV --queues",
+            "Keep|what was set with ethtool: ringwise config import writes it into a configuration file",
+            "See|ringwise plan -o sh prints a plan as commands of ethtool and the shell",
+        ],
+    ),
+    word(
         &["net shaper", "shaper", "shapers", "limits", "limit", "rate limit"],
         "net-shaper: rate limits of transmit queues inside the NIC",
         "Since Linux 6.13 a NIC can limit the rate of one transmit queue, of a scheduling group of queues, and of all \
