@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
     ),
     Step("panics", &["run", "--quiet", "--profile", "lab", "-p", "ringwise", "--example", "panics"], Lane::All, false),
     Step("figures", &["xtask", "figures"], Lane::Quick, true),
+    Step("site", &["xtask", "docs"], Lane::All, false),
     Step("grafana", &["xtask", "grafana"], Lane::All, true),
     Step("helm", &["xtask", "helm"], Lane::All, false),
     Step("helm-cluster", &["xtask", "helm", "--cluster"], Lane::All, false),
