@@ -56,6 +56,7 @@ mod select;
 mod shares;
 mod stacks;
 mod target;
+mod unhashed;
 mod wanted;
 mod wishes;
 mod words;

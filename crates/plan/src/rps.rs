@@ -1,6 +1,6 @@
 //! Receive packet steering: other CPUs help only devices with one receive queue.
 
-use ringwise_knob::{Match, Reason, Setting, rps as knob_rps};
+use ringwise_knob::{Match, Reason, Setting, path, rps as knob_rps};
 use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, Knob, Nic, Smt, Snapshot, Topology};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -9,6 +9,7 @@ use crate::machine::{Class, Machine, Zone};
 use crate::permitted::isolation_is_known;
 use crate::place::Placement;
 use crate::target::{PlanBuilder, StepReason};
+use crate::unhashed;
 use crate::wanted::RequestedSetting;
 
 /// CPUs that help the single queue: those that share the L3 with its interrupt, without the interrupt's own core (rules
@@ -80,6 +81,8 @@ pub(crate) fn plan(
     };
     // A queue that an earlier step creates starts without RPS unless the host has a default mask.
     let born_with = s.host.rps_default_mask.known().is_some_and(|c| !c.is_empty());
+    // Without RPS, all packets of such an interface stay on the CPU of one queue.
+    let keep = d.rx > 1 && goal::rps_for_one_queue(d.goal) && !unhashed::kinds_over(s, d.nic).is_empty();
     for q in 0..d.rx {
         let dev = name.to_string();
         let live = d.rx_queue(q).map_or(Fact::Absent, |r| {
@@ -87,6 +90,15 @@ pub(crate) fn plan(
         });
         let exists = d.rx_queue(q).is_some();
         if mask.is_empty() && (if exists { live.is_absent() } else { !born_with }) {
+            continue;
+        }
+        if keep && !exists {
+            continue;
+        }
+        if let (true, Fact::Known(Setting::RpsCpus { cpus, .. })) = (keep, &live)
+            && !cpus.is_empty()
+        {
+            out.stays(name, live, || kept(s, d, q));
             continue;
         }
         let matched = match &live {
@@ -100,6 +112,16 @@ pub(crate) fn plan(
             why(d, place, &mask, d.cpu.first().copied().flatten().map(|c| m.cpus[c]))
         });
     }
+}
+
+/// Why the mask stays, and how to remove it.
+fn kept(s: &Snapshot, d: &Dev, queue: u32) -> (String, String) {
+    let kinds = unhashed::kinds_over(s, d.nic).join(", ");
+    let text = format!(
+        "RPS stays on, although the interface has several queues: packets of {kinds} interfaces may arrive on it, and most \
+         NICs do not spread them (ringwise help pppoe). If it carries no such traffic, remove the mask of each queue:"
+    );
+    (text, format!("echo 0 > {}", path::of_rx(d.name(), queue, "rps_cpus")))
 }
 
 fn why(d: &Dev, place: &Placement, mask: &CpuSet, cpu: Option<CpuId>) -> StepReason {
@@ -178,5 +200,57 @@ mod tests {
         let mut unknown = s.clone();
         unknown.topology.isolated = Fact::unknown("isolated CPUs", "not read");
         assert_eq!(of(&unknown, &intent(Goal::Forward), 0), None);
+    }
+
+    /// Many queues with RPS on a host with such an interface.
+    fn with_masks(kind: &str) -> Snapshot {
+        let mut s = build::host(8, 1).igb("eth0", 0, 4).done();
+        s.nics[0].rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known("1-3".parse().unwrap()));
+        s.bystanders.count.insert(kind.into(), 1);
+        s
+    }
+
+    fn rps_steps(s: &Snapshot, goal: Goal) -> (usize, Vec<String>) {
+        let plan = crate::plan(s, &Intent { goal, ..Intent::default() }, &[]).unwrap();
+        let rps = |x: &&ringwise_knob::Step| matches!(x.setting, Setting::RpsCpus { .. });
+        let about = |a: &&String| a.starts_with("eth0: RPS stays on");
+        (plan.steps.iter().filter(rps).count(), plan.advice.iter().filter(about).cloned().collect())
+    }
+
+    #[test]
+    fn masks_stay_where_packets_may_arrive_that_the_device_does_not_hash() {
+        let (steps, advice) = rps_steps(&with_masks("ppp"), Goal::Forward);
+        assert_eq!(
+            (steps, advice.as_slice()),
+            (
+                0,
+                ["eth0: RPS stays on, although the interface has several queues: packets of ppp interfaces may arrive on it, \
+                 and most NICs do not spread them (ringwise help pppoe). If it carries no such traffic, remove the mask of \
+                 each queue: echo 0 > /sys/class/net/eth0/queues/rx-0/rps_cpus"
+                    .to_string()]
+                .as_slice()
+            )
+        );
+        for (kind, goal) in [("vxlan", Goal::Forward), ("ppp", Goal::Latency)] {
+            assert_eq!(rps_steps(&with_masks(kind), goal), (4, vec![]), "{kind} {goal:?}");
+        }
+        // Without a mask nothing is kept, and there is nothing to report.
+        let mut s = with_masks("ppp");
+        s.nics[0].rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(CpuSet::new()));
+        assert_eq!(rps_steps(&s, Goal::Forward), (0, vec![]));
+    }
+
+    #[test]
+    fn a_configured_mask_takes_precedence_over_the_present_one() {
+        let s = with_masks("ppp");
+        let wish = Wish {
+            dev: Some("eth0".into()),
+            knob: Knob::RpsCpus { queues: None, cpus: "4-5".parse().unwrap() },
+            by: Default::default(),
+            params_by: Default::default(),
+        };
+        let intent = Intent { goal: Goal::Forward, wishes: vec![wish], ..Intent::default() };
+        assert_eq!(planned(&s, &intent).to_string(), "4-5");
+        assert!(crate::plan(&s, &intent, &[]).unwrap().advice.iter().all(|a| !a.contains("RPS stays on")));
     }
 }

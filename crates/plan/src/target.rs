@@ -124,6 +124,15 @@ impl PlanBuilder {
         self.enter(nic, learned, w, || why().into());
     }
 
+    /// Keeps a setting as it is, unless the user configured it. `why`: advice about the interface, and the example at its end.
+    pub(crate) fn stays(&mut self, dev: &str, live: Fact<Setting>, why: impl FnOnce() -> (String, String)) {
+        let Fact::Known(now) = live else { return };
+        let Some(address) = now.address().filter(|a| !self.laid.contains(a) && !self.entries.contains(a)) else { return };
+        let (text, example) = why();
+        self.advice.with_example(dev, text, example);
+        self.entries.push((address, now, None));
+    }
+
     /// Whether this is a rule that has to wait for the feature `rx-ntuple-filter`, because switching it on would restart the device
     /// and the user does not permit that.
     fn rules_wait(&self, nic: &Nic, setting: &Setting) -> bool {

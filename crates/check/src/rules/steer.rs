@@ -87,12 +87,12 @@ pub(super) static RULES: &[Rule] = &[
         title: "RPS on top of RSS",
         reads: "rps_cpus of all queues, channels",
         needs: &[RequiredFact::Rps, RequiredFact::Channels],
-        guard: "more than one receive queue",
+        guard: "more than one receive queue, and no PPP, GRE or IP-in-IP interface of the host may run over the device",
         condition: "RPS is set, although the queues are already spread over the local CPUs",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus; ethtool -l DEV",
         ours: Some(""),
         by_hand: &[
-            "keep RPS if the traffic is PPPoE or a tunnel: put rps_cpus into the configuration file, otherwise plan removes it",
+            "keep RPS if the device passes on PPPoE or tunnels that end elsewhere: put rps_cpus into the configuration file, otherwise plan removes it (ringwise help pppoe)",
         ],
         judge: |cx, say| planned::judge("Q05", cx, say),
         ..Rule::BASE

@@ -21,6 +21,10 @@ fn no_false_alarms() {
             many(w, 12);
             w.rss().table = (0..128).map(|i| i % 8).collect()
         }),
+        ("Q05", "the device does not spread PPPoE, so the plan keeps RPS", |w| {
+            w.rps("0-7");
+            w.s.bystanders.count.insert("ppp".into(), 1);
+        }),
         ("H10", "before 5.15 both kinds of domain are called DMA", |w| {
             w.file("/sys/class/net/eth1/device/iommu_group/type", "DMA");
             w.s.host.kernel = Fact::Known("5.10.0-30-amd64".into())

@@ -27,7 +27,8 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Use it|if you do not know the workload, or no other goal fits",
             "Queues|kept",
-            "RPS|set on a device with one queue, switched off on others unless you configure rps_cpus; RFS is kept",
+            "RPS|set on a device with one queue, switched off on others, except for PPPoE and tunnels (ringwise help pppoe) and where you \
+             configure rps_cpus; RFS is kept",
             "Rest|kept; nothing in it interrupts traffic",
             "Try|ringwise plan --goal balanced",
             "See|ringwise help goal, local, irq, xps",
@@ -49,8 +50,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "RSS|the table is weighted by the capacity of the CPUs (ringwise help modelled) if that takes 5 % or more off \
              the busiest one. Only queues of interfaces of the plan count. A table that is configured, or was changed \
              outside ringwise, stays.",
-            "RPS|set on a device with one queue, on all threads of other cores near it; switched off on others unless \
-             you configure rps_cpus (PPPoE: ringwise help unhashed). RFS off",
+            "RPS|set on a device with one queue, on all threads of other cores near it; switched off on others, \
+             except for PPPoE and tunnels (ringwise help pppoe) and where you configure rps_cpus. RFS off",
             "Rest|LRO off, and pause frames off except where RDMA uses the device (both with --allow-disruption); \
              moderation is kept",
             "Try|ringwise plan --goal forward",
