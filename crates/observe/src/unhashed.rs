@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::traffic_class::{HashedBy, TrafficClass};
-use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
+use ringwise_model::{CpuSet, Dir, Fact, Nic, Snapshot};
 
 use crate::flows::{ClassCount, Flows};
 
@@ -153,6 +153,9 @@ pub struct Means {
     pub driver: Option<String>,
     /// CPUs to which RPS could pass packets: local ones that are online and not isolated; empty if unknown.
     pub cpus: CpuSet,
+    /// CPUs of the core that takes the interrupt of a receive queue, as far as they are known. It is busy with the packets
+    /// already.
+    pub interrupt_cores: BTreeMap<u32, CpuSet>,
     /// RPS masks of the receive queues, as far as they could be read.
     pub rps: BTreeMap<u32, CpuSet>,
     /// Hash fields of `udp4` and `udp6` by ethtool's letters, as far as the driver reports them.
@@ -185,18 +188,30 @@ impl Means {
             Fact::Absent => FlowRules::Unsupported,
             Fact::Unknown(_) => FlowRules::Unknown,
         };
+        let core = |q: u32| {
+            let cpus = nic.vector_of(Dir::Rx, q)?.taken_by().filter(|c| c.len() == 1)?;
+            Some((q, t.siblings_of(cpus.first()?)))
+        };
         let rss = nic.rss.known();
         let fields = |flow: &'static str| Some((flow, rss?.fields.get(flow)?.clone()));
         Self {
             dev: nic.dev.name.clone(),
             driver: nic.driver.known().cloned(),
             cpus,
+            interrupt_cores: nic.rx_queues.iter().filter_map(|q| core(q.id)).collect(),
             rps: nic.rx_queues.iter().filter_map(|q| Some((q.id, q.rps_cpus.known()?.clone()))).collect(),
             udp_fields: ["udp4", "udp6"].into_iter().filter_map(fields).collect(),
             flow_rules,
             symmetric: rss.and_then(|r| r.symmetric.known()).cloned(),
             tunnels,
         }
+    }
+
+    /// CPUs to which RPS could pass packets of this queue: others than those of its interrupt's core, if there are any.
+    fn cpus_beside(&self, queue: Option<u32>) -> CpuSet {
+        let core = queue.and_then(|q| self.interrupt_cores.get(&q));
+        let others = core.map(|core| self.cpus.difference(core)).filter(|c| !c.is_empty());
+        others.unwrap_or_else(|| self.cpus.clone())
     }
 
     /// Whether the driver hashes the addresses of UDP without its ports; these flow types.
@@ -261,13 +276,14 @@ pub enum Remedy {
 /// What helps against a class whose busiest queue is `queue`; empty if no setting of the interface does.
 pub fn remedies(class: TrafficClass, queue: Option<u32>, means: &Means) -> Vec<Remedy> {
     let mut out = Vec::new();
+    let cpus = means.cpus_beside(queue);
     if class.is_spread_by_rps()
         && let Some(queue) = queue
         && let Some(mask) = means.rps.get(&queue)
-        && (!means.cpus.is_empty() || !mask.is_empty())
+        && (!cpus.is_empty() || !mask.is_empty())
     {
         let in_effect = !mask.is_empty();
-        let cpus = if in_effect { mask.clone() } else { means.cpus.clone() };
+        let cpus = if in_effect { mask.clone() } else { cpus.clone() };
         out.push(Remedy::Rps { queue, cpus, in_effect });
     }
     for t in means.tunnels.iter().filter(|t| t.kind.receives(class)) {
@@ -275,8 +291,10 @@ pub fn remedies(class: TrafficClass, queue: Option<u32>, means: &Means) -> Vec<R
         if let (TunnelKind::Wireguard, Some(in_effect)) = (t.kind, t.threaded) {
             out.push(Remedy::ThreadedNapi { dev: dev.clone(), in_effect });
         }
-        if let Some(in_effect) = t.rps.filter(|_| !means.cpus.is_empty()) {
-            out.push(Remedy::RpsAbove { dev, cpus: means.cpus.clone(), in_effect });
+        // WireGuard's packets enter its interface on the CPU of the peer's NAPI instance, others on that of the queue.
+        let cpus = if t.kind == TunnelKind::Wireguard { &means.cpus } else { &cpus };
+        if let Some(in_effect) = t.rps.filter(|_| !cpus.is_empty()) {
+            out.push(Remedy::RpsAbove { dev, cpus: cpus.clone(), in_effect });
         }
     }
     let by_addresses = means.udp_by_addresses();

@@ -75,6 +75,7 @@ fn means() -> Means {
         dev: "eth1".into(),
         driver: None,
         cpus: CpuSet::range(0, 3),
+        interrupt_cores: [(0, CpuSet::range(0, 1)), (2, CpuSet::range(0, 3))].into(),
         rps: [(0, CpuSet::default()), (1, CpuSet::range(2, 3))].into(),
         udp_fields: [("udp4", "sd".to_string()), ("udp6", "sdfn".to_string())].into(),
         flow_rules: FlowRules::Off,
@@ -89,14 +90,20 @@ fn means() -> Means {
 #[test]
 fn remedies_fit_the_class_and_the_interface() {
     let m = means();
-    let all = CpuSet::range(0, 3);
+    let others = CpuSet::range(2, 3);
     assert_eq!(
         remedies(TrafficClass::PppoeIpv4, Some(0), &m),
         [
-            Remedy::Rps { queue: 0, cpus: all.clone(), in_effect: false },
-            Remedy::RpsAbove { dev: "ppp0".into(), cpus: all, in_effect: false },
+            Remedy::Rps { queue: 0, cpus: others.clone(), in_effect: false },
+            Remedy::RpsAbove { dev: "ppp0".into(), cpus: others, in_effect: false },
         ]
     );
+    // One core alone, or an interrupt that is delivered to an unknown CPU.
+    for queue in [2, 3] {
+        let m = Means { rps: [(queue, CpuSet::default())].into(), ..m.clone() };
+        let rps = Remedy::Rps { queue, cpus: CpuSet::range(0, 3), in_effect: false };
+        assert_eq!(remedies(TrafficClass::QinQ, Some(queue), &m), [rps]);
+    }
     assert_eq!(
         remedies(TrafficClass::QinQ, Some(1), &m),
         [Remedy::Rps { queue: 1, cpus: CpuSet::range(2, 3), in_effect: true }]

@@ -108,7 +108,7 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
         let step = part.steps.get(address).copied();
         let band = out.entry((order, title.clone()));
         let band = band.or_insert_with(|| Band { title, noun: noun(address), columns: Vec::new(), steps: Vec::new() });
-        let then = then_text(setting, part.layout);
+        let then = then_text(setting, part.layout, s);
         let (now, on) = step.map_or_else(|| (then.clone(), None), |st| now_and_on(st, s));
         band.columns.push(Column { queue, now, on, then, changes: step.is_some() });
         band.steps.extend(step);
@@ -124,15 +124,22 @@ fn is_irqbalance(a: &Address) -> bool {
     a.family() == Family::Rivals
 }
 
-fn then_text(s: &Setting, layout: Option<&DevLayout>) -> String {
-    let text = s.value_text();
-    match s {
+fn then_text(setting: &Setting, layout: Option<&DevLayout>, s: Option<&Snapshot>) -> String {
+    let text = setting.value_text();
+    match setting {
         Setting::IrqCpus { of: VectorName::Rx(q) | VectorName::Tx(q), .. } => {
             let far = layout.and_then(|l| l.queues.iter().find(|p| p.queue == *q));
             if far.is_some_and(|p| p.far == Some(true)) { format!("{text}!") } else { text }
         }
+        Setting::RpsCpus { dev, cpus, .. } => text + rps_mark(s, dev, cpus),
         _ => text,
     }
+}
+
+/// `!` if RPS passes packets to a CPU on a remote node (rule Q07).
+fn rps_mark(s: Option<&Snapshot>, dev: &str, cpus: &CpuSet) -> &'static str {
+    let far = s.and_then(|s| Some(is_far(s, s.nic(dev)?, cpus)));
+    if far == Some(true) { "!" } else { "" }
 }
 
 /// The present value; for an interrupt with the CPU that takes it: `0-5, on 2`.
@@ -152,6 +159,10 @@ fn now_and_on(st: &Step, s: Option<&Snapshot>) -> (String, Option<String>) {
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     };
+    if let Fact::Known(Setting::RpsCpus { dev, cpus, .. }) = &st.from {
+        let marked = asked + rps_mark(s, dev, cpus);
+        return (marked, None);
+    }
     let Setting::IrqCpus { dev, of, .. } = &st.setting else {
         return (asked, None);
     };
@@ -325,5 +336,25 @@ impl Band<'_> {
             out.push_str(&format!("{}then  {}\n", label("", i), row(&|c| c.then.clone())));
         }
         out + &others
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::sim::build;
+
+    use super::*;
+
+    #[test]
+    fn rps_cpus_on_a_remote_node_are_marked() {
+        let s = build::host(8, 2).igb("eth0", 1, 4).done();
+        let rps = |cpus: &str| Setting::RpsCpus { dev: "eth0".into(), queue: 0, cpus: cpus.parse().unwrap() };
+        let shown = |cpus| then_text(&rps(cpus), None, Some(&s));
+        let home = s.topology.node(*s.nics[0].node.known().unwrap()).unwrap().cpus.clone();
+        assert_eq!(shown(&home.to_string()), home.to_string());
+        let away = s.topology.online.difference(&home);
+        assert_eq!(shown(&away.to_string()), format!("{away}!"));
+        assert_eq!(shown("0-7"), "0-7!", "some of them");
+        assert_eq!(then_text(&rps("0-7"), None, None), "0-7", "unknown");
     }
 }

@@ -51,7 +51,8 @@ fn interval() -> Interval {
     i.means = Some(Means {
         dev: "eth1".into(),
         driver: Some("ice".into()),
-        cpus: CpuSet::range(0, 7),
+        cpus: CpuSet::range(0, 3),
+        interrupt_cores: (0..4).map(|q| (q, CpuSet::range(q, q))).collect(),
         rps: [(0, CpuSet::default()), (1, CpuSet::range(2, 3))].into(),
         udp_fields: [("udp4", "sd".to_string()), ("udp6", "sd".to_string())].into(),
         flow_rules: FlowRules::Off,
@@ -77,7 +78,7 @@ const BLOCK: &str = "\
 #           ringwise plan --goal GOAL --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
 #  10.0%  WireGuard (port 51820)      ports per peer     3 (100.0%)
 #         threaded NAPI of wg0 is on
-#         RPS on wg0: echo ff >/sys/class/net/wg0/queues/rx-0/rps_cpus
+#         RPS on wg0: echo f >/sys/class/net/wg0/queues/rx-0/rps_cpus
 #         hash the ports of UDP:
 #           ringwise plan --goal GOAL --set eth1.rss.fields.udp4=sdfn --set eth1.rss.fields.udp6=sdfn
 #         flow rules by peer's address, port, if the driver accepts them:
@@ -91,8 +92,8 @@ const BLOCK: &str = "\
 #           ringwise plan --goal GOAL --set eth1.features.ntuple=true
 #  31.0%  PPPoE with IPv4             nothing            0 (100.0%)
 #         RPS on queue 0, by the flow inside:
-#           ringwise plan --goal GOAL --set eth1.rps_cpus.0=0-7
-#         RPS on ppp0: echo ff >/sys/class/net/ppp0/queues/rx-0/rps_cpus
+#           ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3
+#         RPS on ppp0: echo e >/sys/class/net/ppp0/queues/rx-0/rps_cpus
 #   9.0%  IP in two VLAN tags (QinQ)  nothing            1 (100.0%)
 #         RPS of queue 1 spreads it over CPUs 2-3
 #   2.0%  MPLS                        nothing            4 (100.0%)
@@ -194,7 +195,7 @@ fn the_same_in_json() {
     assert_eq!((&esp["looked_at"], &esp["bytes"], &esp["busiest_queue"]), (&120.into(), &12_000.into(), &2.into()));
     assert_eq!(esp["on_busiest_queue"], 76);
     let pppoe = &class("pppoe_ipv4")["remedies"];
-    assert_eq!(pppoe[0]["command"], "ringwise plan --goal GOAL --set eth1.rps_cpus.0=0-7");
+    assert_eq!(pppoe[0]["command"], "ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3");
     assert_eq!((&pppoe[1]["remedy"], &pppoe[1]["dev"]), (&"rps_above".into(), &"ppp0".into()));
     let qinq = &class("qinq")["remedies"][0];
     assert_eq!((&qinq["in_effect"], &qinq["command"]), (&true.into(), &serde_json::Value::Null));
