@@ -170,8 +170,18 @@ mod tests {
             "queues 4-5 interrupt CPUs on node 1, remote from eth1",
         );
         check(Reason::NoXps { queues: 8 }, "transmit queues 0-7", "no XPS on 8 transmit queues");
-        let shared = Reason::QueuesShareCpu { dev: "eth1".into(), cpu: CpuId(0), queues: 4 };
+        let shared = Reason::QueuesShareCpu { dev: "eth1".into(), cpu: CpuId(0), queues: 4, pending: None };
         check(shared, "queues 0-3", "4 queues of eth1 share CPU 0");
+        let set = |pending| Reason::MostOnOneCpu { dev: "eth0".into(), cpu: CpuId(0), queues: 8, of: 8, pending };
+        check(set(None), "queues 0-7", "CPU 0 handles 8 of eth0's 8 queue interrupts");
+        let handles = |n: u32| format!("CPU 0 handles {n} of eth0's 8 queue interrupts, and");
+        let set_to = |n: &str| format!("{n} set to it but not delivered there yet");
+        check(set(Some(7)), "queues 0-7", &format!("{} {}", handles(1), set_to("7 more are")));
+        check(set(Some(1)), "queues 0-7", &format!("{} {}", handles(7), set_to("1 more is")));
+        check(set(Some(9)), "queues 0-7", &format!("{} {}", handles(0), set_to("9 more are")));
+        let shared = Reason::QueuesShareCpu { dev: "eth1".into(), cpu: CpuId(0), queues: 4, pending: Some(1) };
+        let text = "4 queues of eth1 share CPU 0 (1 of them set to it, but not delivered there yet)";
+        check(shared, "queues 0-3", text);
         check(
             Reason::OneQueue { cpu: Some(CpuId(0)), helpers: "1".parse().unwrap() },
             "queue 0",

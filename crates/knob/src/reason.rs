@@ -37,8 +37,7 @@ pub enum Reason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         moved: Option<MoveCause>,
     },
-    /// The interrupt may be delivered to any of several CPUs, and the planned one is that of the queue number on all ports
-    /// near the same node.
+    /// The interrupt may move among several CPUs, and the planned one is that of its queue number on all ports of the node.
     PinAsOnOtherPorts {
         /// CPUs that the interrupt may be delivered to.
         among: CpuSet,
@@ -60,6 +59,9 @@ pub enum Reason {
         queues: u32,
         /// Number of all queues of the interface.
         of: u32,
+        /// Those of `queues` whose interrupts are set to the CPU, but still delivered elsewhere. `None`: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pending: Option<u32>,
     },
     /// Several queues of the interface share one CPU.
     QueuesShareCpu {
@@ -69,6 +71,9 @@ pub enum Reason {
         cpu: CpuId,
         /// Number of queues.
         queues: u32,
+        /// As for `MostOnOneCpu`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pending: Option<u32>,
     },
     /// Its core has another queue, and a core of the same node has none.
     QueuesShareCore,

@@ -1,6 +1,6 @@
 //! Interrupt affinity: one CPU per queue vector.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, MoveCause, Reason, Setting, VectorName, irq as knob_irq};
 use ringwise_model::{Dir, Fact, FarNode, Goal, Vector};
@@ -62,8 +62,21 @@ impl<'a> CurrentLoads<'a> {
 
 /// Queues of the device with the CPU that handles them now; two vectors of a pair on one CPU count once.
 fn pairs(m: &Machine, d: &Dev) -> BTreeSet<(u32, Option<usize>)> {
-    let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
     d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, Dev::now(m, v)))).collect::<BTreeSet<_>>()
+}
+
+/// The queue by whose number an interrupt counts.
+fn queue(v: &Vector) -> Option<u32> {
+    v.rx().first().or(v.tx().first()).copied()
+}
+
+/// Queues of the device with an interrupt that is set to a CPU and has not moved there yet, with this CPU.
+fn pending(m: &Machine, d: &Dev) -> BTreeMap<u32, usize> {
+    let waits = |v: &Vector| {
+        let (asked, now) = (v.asked.known()?, v.effective.known()?);
+        (asked.len() == 1 && !now.is_empty() && !now.intersects(asked)).then(|| Dev::now(m, v)).flatten()
+    };
+    d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, waits(v)?))).collect()
 }
 
 /// Problems of the current layout of one device.
@@ -75,6 +88,8 @@ struct Diagnosis<'a> {
     usable: &'a [bool],
     per_cpu: Vec<u32>,
     per_core: Vec<u32>,
+    /// Queues of `per_cpu` whose interrupts are set to the CPU and have not moved there yet.
+    pending: Vec<u32>,
     vectors: u32,
     near_core_free: bool,
     /// Most queues per CPU that are acceptable, of the device and of all devices: 1 while a near CPU has no queue, else
@@ -113,6 +128,7 @@ impl<'a> Diagnosis<'a> {
             usable,
             per_cpu: vec![0; m.cpus.len()],
             per_core: vec![0; m.cores.len()],
+            pending: vec![0; m.cpus.len()],
             vectors: 0,
             near_core_free: false,
             best: 1,
@@ -127,6 +143,9 @@ impl<'a> Diagnosis<'a> {
                 x.per_cpu[c] += 1;
                 x.per_core[m.core[c]] += 1;
             }
+        }
+        for cpu in pending(m, d).values() {
+            x.pending[*cpu] += 1;
         }
         // `never` excludes other nodes of the same socket, too.
         let permitted = |c: usize| usable[c] && (zone.home[c] || place.far_node != FarNode::Never);
@@ -154,6 +173,10 @@ impl<'a> Diagnosis<'a> {
             x.best_of_all = x.best_of_all.max(of_all.div_ceil(local.max(1)));
         }
         x
+    }
+
+    fn pending(&self, cpu: usize) -> Option<u32> {
+        Some(self.pending[cpu]).filter(|n| *n > 0)
     }
 
     fn why(&self, d: &Dev, v: Option<&Vector>, to: usize) -> StepReason {
@@ -186,11 +209,11 @@ impl<'a> Diagnosis<'a> {
         if crowded && self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
             return with(
                 "A01",
-                Reason::MostOnOneCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], of: self.vectors },
+                Reason::MostOnOneCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], of: self.vectors, pending: self.pending(now) },
             );
         }
         if now != to && crowded {
-            return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now] });
+            return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], pending: self.pending(now) });
         }
         if self.per_core[m.core[now]] > self.best_of_core && self.near_core_free {
             return with("A04", Reason::QueuesShareCore);

@@ -69,10 +69,18 @@ fn text(r: &Reason) -> String {
             Some(node) => format!("its CPU is on node {node}, remote from {dev}"),
             None => format!("its CPU is on an unknown node, not on that of {dev}"),
         },
-        R::MostOnOneCpu { dev, cpu, queues, of } => {
+        R::MostOnOneCpu { dev, cpu, queues, of, pending: None } => {
             format!("CPU {cpu} handles {queues} of {dev}'s {of} queue interrupts")
         }
-        R::QueuesShareCpu { dev, cpu, queues } => format!("{queues} queues of {dev} share CPU {cpu}"),
+        R::MostOnOneCpu { dev, cpu, queues, of, pending: Some(pending) } => {
+            let (there, are) = (queues.saturating_sub(*pending), if *pending == 1 { "is" } else { "are" });
+            let handles = format!("CPU {cpu} handles {there} of {dev}'s {of} queue interrupts");
+            format!("{handles}, and {pending} more {are} set to it but not delivered there yet")
+        }
+        R::QueuesShareCpu { dev, cpu, queues, pending } => {
+            let yet = |n| format!(" ({n} of them set to it, but not delivered there yet)");
+            format!("{queues} queues of {dev} share CPU {cpu}{}", pending.map_or_else(String::new, yet))
+        }
         R::QueuesShareCore => "its core has another queue, while another local or nearby core has none".into(),
         R::CrowdedCpu => "counted over all interfaces, its CPU has more queues than the new one".into(),
         R::ExcludedCpu { cpu } => format!("CPU {cpu} is excluded from queue interrupts"),
