@@ -69,6 +69,11 @@ impl ControlPath {
         }
     }
 
+    /// The interface from which on the path could not be followed, and why: it may go through any device.
+    pub fn may_be_over_any(&self) -> Option<(&str, &Unread)> {
+        Some((self.out.as_deref()?, self.members.unread()?))
+    }
+
     /// `your ssh session`, `the default route`, `/srv (nfs4)`.
     pub fn what(&self) -> String {
         match &self.reason {
@@ -138,9 +143,14 @@ mod tests {
         p.reason = ControlReason::DefaultRoute { gateway: None };
         (p.via, p.members) = (vec!["eth0".into()], Fact::Known(vec!["eth0".into()]));
         assert_eq!(p.to_string(), "the default route (over eth0)");
+        assert_eq!(p.may_be_over_any(), None);
+        (p.out, p.members) = (Some("ppp0".into()), Fact::unknown("ppp0", "it is unknown where its packets go"));
+        let of = p.may_be_over_any().map(|(dev, u)| (dev, u.why.as_str()));
+        assert_eq!(of, Some(("ppp0", "it is unknown where its packets go")));
         p.reason = ControlReason::Unread { what: "ssh sessions".into() };
         (p.out, p.via, p.members) = (None, vec![], Fact::unknown("ssh sessions", "needs root"));
         assert_eq!(p.to_string(), "possibly ssh sessions (needs root)");
         assert!(p.over("eth0").is_err(), "it may be any");
+        assert_eq!(p.may_be_over_any(), None, "not even an interface is known");
     }
 }

@@ -5,10 +5,11 @@ use ringwise_model::{ControlPath, ControlReason, Fact, Nic, Snapshot};
 
 use crate::{ControlPathCut, Outage, UnknownPath};
 
-/// The control paths whose devices are known, for the head of the plan.
+/// The control paths for the head of the plan. Their devices are known, or the path is known down to an interface from
+/// which on it may go through any device.
 pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
     let all = s.control.known().into_iter().flatten();
-    all.filter(|p| p.members.is_known()).cloned().collect()
+    all.filter(|p| p.members.is_known() || p.may_be_over_any().is_some()).cloned().collect()
 }
 
 /// Steps that interrupt traffic of a control path, or may do so because the path could not be followed.
@@ -73,4 +74,31 @@ pub(crate) fn outages(s: &Snapshot, steps: &[Step]) -> Vec<Outage> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::sim::build;
+
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_plan_has_paths_that_are_lost_on_the_way_down() {
+        let mut s = build::host(4, 1).igb("eth0", 0, 4).done();
+        let path = |reason, out: Option<&str>, members| ControlPath {
+            reason,
+            out: out.map(str::to_string),
+            via: out.map(str::to_string).into_iter().collect(),
+            members,
+        };
+        let route = || ControlReason::DefaultRoute { gateway: None };
+        let lost = || Fact::unknown("ppp0", "it is unknown where packets of ppp0 (a ppp) go");
+        let shown = [
+            path(route(), Some("ppp0"), lost()),
+            path(route(), Some("eth0"), Fact::Known(vec!["eth0".to_string()])),
+        ];
+        let unread = path(ControlReason::Unread { what: "ssh sessions".into() }, None, Fact::unknown("x", "needs root"));
+        s.control = Fact::Known([shown.to_vec(), vec![unread]].concat());
+        assert_eq!(ways(&s), shown);
+    }
 }

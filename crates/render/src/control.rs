@@ -1,6 +1,7 @@
 //! Connections that control the host, and how a plan would affect them.
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_model::ControlPath;
 use ringwise_plan::{ControlPathCut, Plan, UnknownPath};
 
 use ringwise_text::hang;
@@ -11,8 +12,15 @@ pub fn head(plan: &Plan, w: Option<usize>) -> String {
     if plan.control.is_empty() {
         return String::new();
     }
-    let ways: Vec<String> = plan.control.iter().map(|p| p.to_string()).collect();
+    let ways: Vec<String> = plan.control.iter().map(way).collect();
     hang("Control path: ", &format!("{}.", ways.join("; ")), w)
+}
+
+fn way(p: &ControlPath) -> String {
+    match p.may_be_over_any() {
+        Some((dev, why)) => format!("every interface may carry {} ({dev}): {}", p.what(), why.why),
+        None => p.to_string(),
+    }
 }
 
 /// What would interrupt what, as sentences without the last full stop: `eth0 channels would interrupt the default route`.
@@ -81,7 +89,7 @@ pub fn before_asking(plan: &Plan, style: &Style) -> String {
     if !plan.cuts.is_empty() {
         return cuts(plan, style);
     }
-    match plan.control.first() {
+    match plan.control.iter().find(|p| p.members.is_known()) {
         Some(p) => {
             let way = p.to_string();
             let mut first = way.chars();
@@ -89,5 +97,40 @@ pub fn before_asking(plan: &Plan, style: &Style) -> String {
             hang("", &format!("{start}{} is not interrupted.", first.as_str()), style.width)
         }
         None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::{ControlReason, Fact, Intent};
+    use ringwise_testkit::sim::build;
+
+    use super::*;
+
+    fn path(out: &str, members: Fact<Vec<String>>) -> ControlPath {
+        let reason = ControlReason::DefaultRoute { gateway: None };
+        ControlPath { reason, out: Some(out.into()), via: vec![out.into()], members }
+    }
+
+    #[test]
+    fn a_path_that_may_be_over_any_interface() {
+        let mut s = build::host(4, 1).igb("eth0", 0, 4).done();
+        let lost = path("ppp0", Fact::unknown("ppp0", "it is unknown where packets of ppp0 (a ppp) go"));
+        let known = path("eth0", Fact::Known(vec!["eth0".into()]));
+        let mut of = |paths: &[ControlPath]| {
+            s.control = Fact::Known(paths.to_vec());
+            let plan = ringwise_plan::plan(&s, &Intent::default(), &[]).unwrap();
+            (head(&plan, None), before_asking(&plan, &Style::plain(None)))
+        };
+        let unknown =
+            "every interface may carry the default route (ppp0): it is unknown where packets of ppp0 (a ppp) go";
+        assert_eq!(of(&[lost.clone()]), (format!("Control path: {unknown}.\n"), String::new()));
+        assert_eq!(
+            of(&[lost, known]),
+            (
+                format!("Control path: {unknown}; the default route (over eth0).\n"),
+                "The default route (over eth0) is not interrupted.\n".to_string()
+            )
+        );
     }
 }

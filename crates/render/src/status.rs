@@ -329,6 +329,11 @@ fn trial(p: &Pending, style: &Style) -> String {
 fn remarks(s: &Snapshot, st: &HostStatus) -> BTreeMap<String, String> {
     let mut parts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in s.control.known().into_iter().flatten() {
+        if let Some((top, _)) = path.may_be_over_any() {
+            for n in s.nics.iter().filter(|n| n.has_own_queues() && !ringwise_text::is_down(n)) {
+                parts.entry(n.name().to_string()).or_default().push(format!("may carry {} ({top})", path.what()));
+            }
+        }
         for dev in path.members.known().into_iter().flatten() {
             let list = parts.entry(dev.clone()).or_default();
             if !list.contains(&path.what()) {
@@ -403,4 +408,31 @@ fn otherwise(s: &Snapshot, worst: Option<&Worst>, how: StatusOptions, style: &St
     };
     let then = worst.map_or_else(plan, |w| format!("ringwise show {}", w.nic.name()));
     format!("Next: {}\n      {}\n", style.recording.reads("ringwise check"), style.recording.reads(then))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::{ControlPath, ControlReason, Fact};
+    use ringwise_testkit::sim::build;
+
+    use super::*;
+
+    #[test]
+    fn a_route_over_an_interface_with_unknown_ports_is_a_remark_about_every_port() {
+        let mut s = build::host(4, 1).igb("eth0", 0, 4).igb("eth1", 0, 4).done();
+        s.control = Fact::Known(vec![ControlPath {
+            reason: ControlReason::DefaultRoute { gateway: None },
+            out: Some("ppp0".into()),
+            via: vec!["ppp0".into()],
+            members: Fact::unknown("ppp0", "it is unknown where packets of ppp0 (a ppp) go"),
+        }]);
+        let st = HostStatus::default();
+        let of = |s: &Snapshot, dev: &str| remarks(s, &st).get(dev).cloned();
+        let may = Some("may carry the default route (ppp0)".to_string());
+        assert_eq!((of(&s, "eth0"), of(&s, "eth1")), (may.clone(), may.clone()));
+        // A port without a link carries nothing.
+        s.nics[1].link.operstate = Fact::Known("down".into());
+        s.nics[1].link.carrier = Fact::Known(false);
+        assert_eq!((of(&s, "eth0"), of(&s, "eth1")), (may, None));
+    }
 }

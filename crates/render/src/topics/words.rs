@@ -346,8 +346,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "the interfaces that carry your session and network mounts",
         "The control path is what must not be cut: the ssh session, the default route, network mounts, also through \
          a bond, bridge or VLAN. A change that interrupts it is refused unless --force is given together with \
-         --confirm.",
-        &["Show|ringwise status: column REMARK", "See|ringwise help trial, skipped"],
+         --confirm. If the route goes over ppp0, ringwise does not know the port below it: every port counts.",
+        &["Show|ringwise status: column REMARK; ringwise plan: line Control path", "See|ringwise help trial, skipped"],
     ),
     word(
         &["plan marks", "~", "=", "x", "now", "on", "then"],
