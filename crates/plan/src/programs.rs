@@ -12,6 +12,7 @@ use ringwise_model::{CpuSet, Flow, Goal, Intent, Nic, NodeId, Snapshot, Topology
 
 use crate::Program;
 use crate::dev::Dev;
+use crate::goal;
 use crate::groups::QueueGroup;
 use crate::machine::{Machine, Near};
 use crate::messages::Messages;
@@ -76,14 +77,28 @@ pub(crate) fn half_reserved(m: &Machine, devs: &[Dev], intent: &Intent) -> Optio
     let planned = m.set(devs.iter().flat_map(|d| d.cpu.iter().flatten()).copied());
     let beside = m.topo.beside(&intent.reserve);
     let taken = beside.intersection(&planned);
-    let whole = intent.reserve.union(&beside);
     (!taken.is_empty()).then(|| {
         let (cpu, take) = if taken.len() == 1 { ("CPU", "takes") } else { ("CPUs", "take") };
-        format!(
+        let share = format!(
             "the reserved CPUs share cores with {cpu} {taken}, which {take} interrupts: a program there and the interrupts slow each \
-             other down. To reserve whole cores: --reserve {whole}"
-        )
+             other down."
+        );
+        whole_cores(m, intent, &beside).map_or(share.clone(), |cpus| format!("{share} To reserve whole cores: --reserve {cpus}"))
     })
+}
+
+/// The reserved CPUs with the other threads of their cores, or if no CPU would be left for queues, without the CPUs of cores
+/// that are only partly reserved. `None`: no core would be reserved as a whole.
+fn whole_cores(m: &Machine, intent: &Intent, beside: &CpuSet) -> Option<CpuSet> {
+    let whole = intent.reserve.union(beside);
+    let leaves_cpus = |reserve: &CpuSet| {
+        !goal::usable(m.topo, &Intent { reserve: reserve.clone(), ..intent.clone() }).cpus.is_empty()
+    };
+    if leaves_cpus(&whole) {
+        return Some(whole);
+    }
+    let inside = intent.reserve.difference(&m.topo.beside(beside));
+    Some(inside).filter(|c| !c.is_empty())
 }
 
 /// CPUs that handle queue interrupts after the plan. Interfaces outside the plan keep theirs, which count while they have a link.
