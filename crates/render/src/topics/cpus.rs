@@ -115,8 +115,9 @@ pub(super) const TOPICS: &[Topic] = &[
             "Set|ringwise plan --cpus 0-7: only these, isolated ones included. --reserve 0: keep these free of \
              queues. --exclude-cpus 8-15 keeps CPUs free in addition to those of --reserve, which may be in a file.",
             "Programs|CPUs that are kept free (--reserve) are for programs that must not share CPUs with interrupts: start \
-             them there with CPUAffinity=LIST. Reserve whole cores, both hardware threads of each. The CPUs that a plan \
-             recommends for programs are others: those of the interrupts, and those of their node. --cpus limits both.",
+             them there with CPUAffinity=LIST. Reserve whole cores, both hardware threads of each. With --reserve, the \
+             CPUAffinity= line of a plan has these CPUs; its comments have those for other programs, which are the CPUs \
+             of the interrupts and of their node. --cpus limits the interrupts and the CPUs for other programs.",
             "Isolated|Isolated CPUs that --cpus does not name are not recommended for programs.",
             "Keys|cpus, reserve, exclude_cpus in [host]",
             "See|docs/config.md; ringwise help isolated, smt, remote",
