@@ -93,11 +93,10 @@ mod tests {
         };
         let route = || ControlReason::DefaultRoute { gateway: None };
         let lost = || Fact::unknown("ppp0", "it is unknown where packets of ppp0 (a ppp) go");
-        let shown = [
-            path(route(), Some("ppp0"), lost()),
-            path(route(), Some("eth0"), Fact::Known(vec!["eth0".to_string()])),
-        ];
-        let unread = path(ControlReason::Unread { what: "ssh sessions".into() }, None, Fact::unknown("x", "needs root"));
+        let shown =
+            [path(route(), Some("ppp0"), lost()), path(route(), Some("eth0"), Fact::Known(vec!["eth0".to_string()]))];
+        let unread =
+            path(ControlReason::Unread { what: "ssh sessions".into() }, None, Fact::unknown("x", "needs root"));
         s.control = Fact::Known([shown.to_vec(), vec![unread]].concat());
         assert_eq!(ways(&s), shown);
     }

@@ -209,11 +209,20 @@ impl<'a> Diagnosis<'a> {
         if crowded && self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
             return with(
                 "A01",
-                Reason::MostOnOneCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], of: self.vectors, pending: self.pending(now) },
+                Reason::MostOnOneCpu {
+                    dev: dev(),
+                    cpu: at,
+                    queues: self.per_cpu[now],
+                    of: self.vectors,
+                    pending: self.pending(now),
+                },
             );
         }
         if now != to && crowded {
-            return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], pending: self.pending(now) });
+            return with(
+                "A01",
+                Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], pending: self.pending(now) },
+            );
         }
         if self.per_core[m.core[now]] > self.best_of_core && self.near_core_free {
             return with("A04", Reason::QueuesShareCore);

@@ -127,7 +127,9 @@ impl PlanBuilder {
     /// Keeps a setting as it is, unless the user configured it. `why`: advice about the interface, and the example at its end.
     pub(crate) fn stays(&mut self, dev: &str, live: Fact<Setting>, why: impl FnOnce() -> (String, String)) {
         let Fact::Known(now) = live else { return };
-        let Some(address) = now.address().filter(|a| !self.laid.contains(a) && !self.entries.contains(a)) else { return };
+        let Some(address) = now.address().filter(|a| !self.laid.contains(a) && !self.entries.contains(a)) else {
+            return;
+        };
         let (text, example) = why();
         self.advice.with_example(dev, text, example);
         self.entries.push((address, now, None));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{IfIndex, Nic, NicKind, Snapshot};
 
 /// Kinds by `IFLA_INFO_KIND`. `true`: the module creates one interface of the kind in each network namespace
-/// (`net/ipv4/ip_tunnel.c`: `ip_tunnel_init_net`; `sit.c`, `ip6_tunnel.c`, `ip6_gre.c` alike), which says nothing about
+/// (`net/ipv4/ip_tunnel.c`: `ip_tunnel_init_net`; `sit.c`, `ip6_tunnel.c`, `ip6_gre.c` alike), also without
 /// traffic. The kernel's hash covers the flow inside each of them (`net/core/flow_dissector.c`), but not inside ESP,
 /// WireGuard and L2TP.
 const KINDS: [(&str, bool); 8] = [

@@ -349,7 +349,7 @@ mod tests {
     fn rps_cpus_on_a_remote_node_are_marked() {
         let s = build::host(8, 2).igb("eth0", 1, 4).done();
         let rps = |cpus: &str| Setting::RpsCpus { dev: "eth0".into(), queue: 0, cpus: cpus.parse().unwrap() };
-        let shown = |cpus| then_text(&rps(cpus), None, Some(&s));
+        let shown = |cpus: &str| then_text(&rps(cpus), None, Some(&s));
         let home = s.topology.node(*s.nics[0].node.known().unwrap()).unwrap().cpus.clone();
         assert_eq!(shown(&home.to_string()), home.to_string());
         let away = s.topology.online.difference(&home);

@@ -87,7 +87,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "RPS on top of RSS",
         reads: "rps_cpus of all queues, channels",
         needs: &[RequiredFact::Rps, RequiredFact::Channels],
-        guard: "more than one receive queue, and no PPP, GRE or IP-in-IP interface of the host may run over the device",
+        guard: "more than one receive queue, and no interface for PPPoE or a tunnel may run over the device",
         condition: "RPS is set, although the queues are already spread over the local CPUs",
         confirm: "cat /sys/class/net/DEV/queues/rx-*/rps_cpus; ethtool -l DEV",
         ours: Some(""),
