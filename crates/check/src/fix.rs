@@ -6,6 +6,8 @@ use ringwise_knob::restarts_for_ntuple;
 use ringwise_model::{Goal, GoalChoice, IntentFlags, Nic};
 use ringwise_plan::Plan;
 
+use crate::report::RemedyAddition;
+
 /// Additional requests that make the plan remove a finding. Empty: the plan as it is removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanArguments {
@@ -128,6 +130,15 @@ impl PlanArguments {
         }
         let disruptive = self.disruptive && !self.sets.iter().all(|set| set.is_among(&steps().collect::<Vec<_>>()));
         Self { sets: Vec::new(), disruptive, ..self }
+    }
+
+    /// What these arguments add to the plan of the check.
+    pub(crate) fn adds(&self) -> RemedyAddition {
+        match () {
+            () if self.disruptive => RemedyAddition::Disruption,
+            () if *self == Self::planned() => RemedyAddition::Nothing,
+            () => RemedyAddition::Options,
+        }
     }
 
     /// Arguments after `ringwise plan`. `goal`: the goal that the user requested, unless it is the default. `devs`: the

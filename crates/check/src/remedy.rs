@@ -13,7 +13,9 @@ impl FindingDraft<'_> {
             self.0.severity = Severity::Info;
             return self.evidence(format!("configured ({by}), so ringwise proposes no change"));
         }
-        self.0.remedy = Some(cx.command(&fix.beyond(cx.i.plan.as_ref().ok().copied())));
+        let fix = fix.beyond(cx.i.plan.as_ref().ok().copied());
+        self.0.remedy_adds = fix.adds();
+        self.0.remedy = Some(cx.command(&fix));
         self
     }
 

@@ -95,6 +95,9 @@ pub struct Finding {
     pub source: String,
     /// The `ringwise plan` command that removes the finding. `None`: ringwise has none.
     pub remedy: Option<String>,
+    /// What `remedy` adds to the plan of the check.
+    #[serde(skip)]
+    pub(crate) remedy_adds: RemedyAddition,
     /// Plain commands without ringwise, or other advice.
     pub by_hand: Vec<String>,
     /// Rules whose findings follow from this one.
@@ -102,6 +105,18 @@ pub struct Finding {
     /// The findings that follow from this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<Finding>,
+}
+
+/// What a remedy adds to the plan of the check.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum RemedyAddition {
+    /// Nothing: that plan removes the finding.
+    #[default]
+    Nothing,
+    /// Other options, such as a `--set`.
+    Options,
+    /// The permission to interrupt traffic, perhaps with other options.
+    Disruption,
 }
 
 /// A finding that the user has accepted.

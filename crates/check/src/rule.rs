@@ -2,7 +2,7 @@
 
 use crate::finding_sink::FindingSink;
 use crate::needs::RequiredFact;
-use crate::report::Finding;
+use crate::report::{Finding, RemedyAddition};
 use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
 
@@ -95,6 +95,7 @@ impl Rule {
             why: self.why().into(),
             source: self.source().into(),
             remedy: None,
+            remedy_adds: RemedyAddition::default(),
             by_hand: self.by_hand.iter().map(|c| c.to_string()).collect(),
             also: Vec::new(),
             consequences: Vec::new(),
