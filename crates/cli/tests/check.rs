@@ -335,6 +335,24 @@ fn set_is_proposed_only_for_what_the_plan_does_not_write() {
     assert!(all.iter().any(|c| c.contains("--set ")), "{all:?}");
 }
 
+/// The first line counts other interfaces by the severity that `check` reports for them.
+#[test]
+fn errors_and_warnings_on_other_interfaces_are_listed_apart() {
+    let file = capture("lab-router16-newest");
+    let status = text(&run(&["--from", &file]));
+    let o = run(&["check", "-j", "--fail-on", "never", "--from", &file]);
+    let page: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
+    let misplaced = |f: &&serde_json::Value| f["rule"].as_str().is_some_and(|r| r.starts_with('A'));
+    let of = |severity: &str| -> std::collections::BTreeSet<String> {
+        let all = page["findings"].as_array().unwrap().iter().filter(misplaced);
+        all.filter(|f| f["severity"] == severity).filter_map(|f| f["dev"].as_str()).map(str::to_string).collect()
+    };
+    assert!(of("error").iter().eq(["eth3", "mq3"]), "{:?}", of("error"));
+    let first = status.lines().next().unwrap();
+    assert!(first.starts_with("Placement error: eth3 has "), "{first}");
+    assert!(first.ends_with("; also mq3; warnings on eth0 eth2 mq1 mq2"), "{first}");
+}
+
 #[test]
 fn other_findings_are_mentioned_only_if_there_are_some() {
     let first = |name: &str| {

@@ -17,8 +17,8 @@ pub(super) struct Worst<'a> {
     what: String,
     /// Whether `check` reports an error for it.
     error: bool,
-    /// Other interfaces with a problem.
-    others: Vec<&'a str>,
+    /// Other interfaces with a problem, and whether `check` reports an error for it.
+    others: Vec<(&'a str, bool)>,
 }
 
 /// The worst interface of the host. Interfaces whose interrupts ringwise has placed are as requested and do not count.
@@ -39,7 +39,7 @@ pub(super) fn worst<'a>(s: &'a Snapshot, v: Option<&Verify>) -> Option<Worst<'a>
     bad.order_by_key(|(_, t)| t.rank);
     let mut bad = bad.into_iter();
     let (nic, Trouble { what, error, .. }) = bad.next()?;
-    Some(Worst { nic, what, error, others: bad.map(|(n, _)| n.name()).collect() })
+    Some(Worst { nic, what, error, others: bad.map(|(n, t)| (n.name(), t.error)).collect() })
 }
 
 /// What is wrong with an interface. The worst has rank 0.
@@ -78,6 +78,15 @@ fn is_unknown(s: &Snapshot, n: &Nic) -> bool {
 /// With more, their number is shown instead of their names.
 const NAMED: usize = 4;
 
+/// `; also eth1 eth2`; empty if there are none.
+fn list(title: &str, names: &[&str]) -> String {
+    match names.len() {
+        0 => String::new(),
+        1..=NAMED => format!("; {title}{}", names.join(" ")),
+        n => format!("; {title}{n} other interfaces"),
+    }
+}
+
 /// `Needs attention: ...`, `Placement error: ...` where `check` reports an error, `Could be better: ...` or
 /// `Interrupts of 3 interfaces: ...`. `problem`: what needs the user, if anything does.
 pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, style: &Style) -> String {
@@ -89,10 +98,13 @@ pub(super) fn line(problem: Option<&str>, worst: Option<&Worst>, s: &Snapshot, s
                 Some(why) => format!("{name}: {why}"),
                 None => format!("{name} has {}", w.what),
             };
-            let more = match w.others.len() {
-                0 => String::new(),
-                1..=NAMED => format!("; also {}", w.others.join(" ")),
-                n => format!("; also {n} other interfaces"),
+            let others = |of: &dyn Fn(bool) -> bool| -> Vec<&str> {
+                w.others.iter().filter(|(_, error)| of(*error)).map(|(name, _)| *name).collect()
+            };
+            // After an error the others with warnings are counted apart.
+            let more = match w.error {
+                true => list("also ", &others(&|error| error)) + &list("warnings on ", &others(&|error| !error)),
+                false => list("also ", &others(&|_| true)),
             };
             let verdict = if w.error { "Placement error" } else { "Could be better" };
             (Tint::Yellow, format!("{verdict}: {what}{more}"))
