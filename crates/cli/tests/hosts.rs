@@ -27,7 +27,7 @@ fn golden(name: &str) {
     page.push_str(&table::interfaces(&s, &Default::default(), true, &style));
     for nic in s.nics.iter().filter(|n| n.has_own_queues()) {
         page.push_str(&format!("\n$ ringwise show {}\n", nic.name()));
-        page.push_str(&show::devices(&s, &[nic], &style));
+        page.push_str(&show::devices(&s, &[nic], None, &style));
     }
     golden::compare(&hosts::dir().join(name).join("show.txt"), &page);
     assert_narrow(name, &page, 80);

@@ -10,7 +10,7 @@ use ringwise_render::{show, table};
 use ringwise_text::Style;
 
 fn one(s: &Snapshot, dev: &str, width: Option<usize>) -> String {
-    show::devices(s, &[s.nic(dev).unwrap()], &Style::plain(width))
+    show::devices(s, &[s.nic(dev).unwrap()], None, &Style::plain(width))
 }
 
 fn within(text: &str, width: usize) {
@@ -31,7 +31,7 @@ fn sixteen_cpus_at_80_columns() {
 fn ascii_and_verbose() {
     let s = edge3();
     let style = Style { ascii: true, verbose: 1, raw: true, ..Style::plain(Some(100)) };
-    let out = show::devices(&s, &[s.nic("eth1").unwrap()], &style);
+    let out = show::devices(&s, &[s.nic("eth1").unwrap()], None, &style);
     assert!(out.is_ascii());
     golden("show-eth1-ascii-v.txt", &out);
 }
@@ -47,7 +47,7 @@ fn nodes_with_their_memory_and_distance() {
     }
     let page = |s: &Snapshot, verbose| {
         let style = Style { verbose, ..Style::plain(None) };
-        show::devices(s, &[s.nic("eth1").unwrap()], &style)
+        show::devices(s, &[s.nic("eth1").unwrap()], None, &style)
     };
     let line = |page: &str, head: &str| {
         let found = page.lines().find_map(|l| l.strip_prefix(head)).unwrap_or_else(|| panic!("no {head:?}: {page}"));
@@ -289,7 +289,7 @@ fn two_hundred_and_fifty_six_cpus_are_a_list() {
 fn several_are_compared() {
     let s = edge3();
     let nics = [s.nic("eth1").unwrap(), s.nic("eth2").unwrap()];
-    let out = show::devices(&s, &nics, &Style::plain(Some(80)));
+    let out = show::devices(&s, &nics, None, &Style::plain(Some(80)));
     golden("show-compare.txt", &out);
 }
 
@@ -336,6 +336,31 @@ fn a_directory_of_captures() {
     let (code, _, err) = show();
     assert_eq!(code, Some(1));
     assert!(err.contains("is a directory of 2 captures") && err.contains("a.tar.gz\n"), "{err}");
+}
+
+/// A router is planned with all of its ports, a server with the named interface.
+#[test]
+fn the_proposed_plan_names_the_goal_of_the_role() {
+    let s = edge3();
+    let next = |goal| {
+        let page = show::devices(&s, &[s.nic("eth1").unwrap()], goal, &Style::plain(None));
+        page.lines().find_map(|l| l.strip_prefix("Next: ")).unwrap().to_string()
+    };
+    assert_eq!(next(Some(Goal::Forward)), "ringwise plan --goal forward");
+    assert_eq!(next(Some(Goal::Rpc)), "ringwise plan eth1 --goal rpc");
+    assert_eq!(next(None), "ringwise plan eth1");
+}
+
+/// The role depends on interfaces that the page is not about.
+#[test]
+fn show_one_interface_proposes_the_goal_that_status_does() {
+    let next = |name: &str, dev: &str| {
+        let from = ringwise_testkit::hosts::dir().join("../sos").join(name).display().to_string();
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["show", dev, "--from", &from]).output().unwrap();
+        let page = String::from_utf8(o.stdout).unwrap();
+        page.lines().find_map(|l| l.strip_prefix("Next: ")).unwrap_or_else(|| panic!("{page}")).replace(&from, "FILE")
+    };
+    assert_eq!(next("edge7", "eth0"), "ringwise plan --goal forward --from FILE");
 }
 
 /// What cannot be planned is not proposed for planning.

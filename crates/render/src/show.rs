@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{
-    Cause, Confidence, Dir, Fact, Immovable, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot, Unread,
+    Cause, Confidence, Dir, Fact, Goal, Immovable, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot, Unread,
 };
 
 use super::steering;
@@ -15,7 +15,7 @@ use ringwise_text::{
 };
 
 /// Devices in full. Several devices are compared at the end.
-pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
+pub fn devices(s: &Snapshot, nics: &[&Nic], better_goal: Option<Goal>, style: &Style) -> String {
     let mut out = String::new();
     for n in nics {
         out.push_str(&device(s, n, style));
@@ -36,7 +36,13 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
         return out;
     }
     if nics.iter().any(|n| n.queues_unread().is_none()) {
-        out.push_str(&format!("Next: {}\n", style.recording.reads(format!("ringwise plan {}", names.join(" ")))));
+        let plan = match better_goal {
+            // A packet enters a router at one port and leaves it at another, so all ports are planned together.
+            Some(Goal::Forward) => format!("ringwise plan --goal {}", Goal::Forward),
+            Some(goal) => format!("ringwise plan {} --goal {goal}", names.join(" ")),
+            None => format!("ringwise plan {}", names.join(" ")),
+        };
+        out.push_str(&format!("Next: {}\n", style.recording.reads(plan)));
     } else if style.recording.is_one() {
         out.push_str("Next, on the host itself, for a recording that has the queues: ringwise capture FILE\n");
     }

@@ -6,7 +6,7 @@ use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
 
 use super::named::named;
-use super::svg;
+use super::{status, svg};
 use crate::args::{Common, From, ShowArgs};
 use crate::exit::{Result, Status};
 use crate::out;
@@ -33,7 +33,8 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     let style = Style { raw: a.raw, ..crate::style::detect(common) }.about(&source.recording);
     if !a.devs.is_empty() {
         let remark = source.remark_on(nics.iter().copied(), style.width);
-        out::answer(&(show::devices(&s, &nics, &style) + &remark))?;
+        let better_goal = status::better_goal(&source, common);
+        out::answer(&(show::devices(&s, &nics, better_goal, &style) + &remark))?;
         return Ok(Status::Ok);
     }
     let mut page = text::host_line(&s, style.width);

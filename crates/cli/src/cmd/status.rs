@@ -7,14 +7,14 @@ use ringwise_apply::{Ending, Entry, Journals, Store};
 use ringwise_daemon::ServiceState;
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{compare, offline};
-use ringwise_model::{CpuSet, DEFAULT_CONFIG, Snapshot};
+use ringwise_model::{CpuSet, DEFAULT_CONFIG, Goal, Snapshot};
 use serde_json::json;
 
 use super::transaction::{store, words};
 use crate::args::{Common, StatusArgs};
 use crate::exit::{Result, Status};
 use crate::out;
-use crate::source;
+use crate::source::{self, Source};
 use ringwise_render::json::Document;
 use ringwise_render::status::{self as page, HostStatus, StatusOptions, UnrestoredSettings};
 use ringwise_render::verify_history;
@@ -22,6 +22,9 @@ use ringwise_render::verify_history;
 /// The search through all processes may use this fraction of the time that a device has: 20 ms unless the user requests
 /// more. Processes that were skipped are reported.
 const RIVALS_SHARE: u32 = 100;
+
+/// Reading the role of the host for another page may use this fraction of that time for each device.
+const ROLE_SHARE: u32 = 4;
 
 pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
@@ -57,12 +60,37 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
     let style = crate::style::detect(common).about(&source.recording);
-    let open = st.last.is_none() && (source.recorded || !Path::new(DEFAULT_CONFIG).exists());
+    let open = st.last.is_none() && no_goal_in_file(&source);
     let better_goal = open.then(|| ringwise_intent::role(source.host.as_ref(), &s)).and_then(|r| r.goal());
     let how = StatusOptions { recorded: source.recorded, all: a.all, passive: source.passive, better_goal };
     let remark = source.remark_on(s.nics.iter().filter(|n| ringwise_text::is_listed(n)), style.width);
     out::answer(&(page::page(&s, &st, how, &style) + &remark))?;
     Ok(status)
+}
+
+fn no_goal_in_file(source: &Source) -> bool {
+    source.recorded || !Path::new(DEFAULT_CONFIG).exists()
+}
+
+/// The goal that fits the role of the host, where nothing was applied and no file names a goal. `None` also if that cannot be
+/// read. For commands whose snapshot has only some interfaces: the role depends on all of them.
+pub(super) fn better_goal(source: &Source, common: &Common) -> Option<Goal> {
+    if !no_goal_in_file(source) {
+        return None;
+    }
+    let all = Options::all();
+    // A device that does not answer must not delay a page about another one.
+    let deadline = all.deadline / ROLE_SHARE;
+    let options = Options { parts: Parts::LEAST, skip_rivals: true, skip_control: true, deadline, ..all };
+    // The command has reported what it cannot read in its own snapshot.
+    let s = ringwise_discover::snapshot(&source.host, &options).ok()?;
+    if !source.recorded {
+        let journals = Journals::read(&store(common)).ok()?;
+        if verify_history::last_in_force(&journals.history(&s.host)).is_some() {
+            return None;
+        }
+    }
+    ringwise_intent::role(source.host.as_ref(), &s).goal()
 }
 
 /// The parts that must be read to compare the host with what was applied.
