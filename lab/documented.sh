@@ -51,19 +51,19 @@ run '0|3' 'ringwise check --capabilities'
 block docs/check.md:83
 run '0|3' 'ringwise check --accept Q14 --reason "one sender" --until 2027-03-01'
 
-block docs/config.md:245
+block docs/config.md:247
 run '0' 'ringwise config import'
 run '0' 'ringwise config import --goal forward'
 run '0' 'ringwise config import --out /etc/ringwise/ringwise.toml'
 run '0' 'ringwise config import --from host.tar.gz --tuned ./tuned.conf'
 
-block docs/config.md:349
+block docs/config.md:351
 run '0|3' ringwise
 run '0' "journalctl -b -1 -u 'ringwise*'"
 trial 'ringwise apply --confirm 10m'
 run '0' 'ringwise persist'
 
-block docs/config.md:362
+block docs/config.md:364
 run '0' 'ringwise config export --as link ringwise.toml > /etc/systemd/network/60-ringwise-eth0.link'
 
 block docs/daemon.md:4

@@ -188,6 +188,15 @@ fn hostile_files_stay_comments() {
 }
 
 #[test]
+fn values_in_effect_that_are_not_imported_are_listed() {
+    let (_, text, err) = imported("import-not-imported", &[], &capture("lab-router16-newest"));
+    for t in [&text, &err] {
+        assert!(t.contains("mq0 rps_flow_cnt 64: RFS tables of the running host are not imported"), "{t}");
+        assert!(t.contains("features, pause frames, RSS, flow rules, NAPI settings: those of the running host"), "{t}");
+    }
+}
+
+#[test]
 fn a_named_file_without_a_setting_of_interest_is_listed() {
     let dir = Dir::named("config-import-nothing");
     let yaml = dir.file("dns.yml", "dns-resolver:\n  config:\n    search: []\n");

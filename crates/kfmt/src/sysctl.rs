@@ -85,9 +85,64 @@ pub fn takes(name: &str) -> Option<Takes> {
     ALL.iter().find(|(n, _)| *n == name).map(|x| x.1)
 }
 
+/// Initial values of the numbers. Several: they differ between kernel versions, or with the kernel's ticks.
+///
+/// net/core/dev.c (`netdev_budget`, `weight_p`, `netdev_flow_limit_table_len` and their neighbours; since 6.9 most are in
+/// net/core/hotdata.c); net/core/net_namespace.c, `preinit_net_sysctl`; Documentation/admin-guide/sysctl/net.rst. The time
+/// is two ticks, of 100, 250, 300 or 1000 Hz.
+const DEFAULTS: &[(&str, &[u32])] = &[
+    ("net.core.busy_poll", &[0]),
+    ("net.core.busy_read", &[0]),
+    ("net.core.dev_weight", &[64]),
+    ("net.core.dev_weight_rx_bias", &[1]),
+    ("net.core.dev_weight_tx_bias", &[1]),
+    ("net.core.flow_limit_table_len", &[4096]),
+    ("net.core.netdev_budget", &[300]),
+    ("net.core.netdev_budget_usecs", &[20_000, 8000, 6666, 2000]),
+    ("net.core.netdev_max_backlog", &[1000]),
+    ("net.core.qdisc_max_burst", &[1000]),
+    ("net.core.skb_defer_max", &[64, 128]),
+    ("net.core.txq_reselection_ms", &[1000]),
+];
+
+/// Whether the kernel has this value if no program sets it. `None`: ringwise does not set this sysctl, or the value is neither a
+/// number nor a mask.
+pub fn is_default(name: &str, value: &str) -> Option<bool> {
+    let value = value.trim();
+    match takes(name)? {
+        Takes::Mask if value.bytes().all(|b| b.is_ascii_hexdigit() || b == b',') => {
+            Some(value.bytes().all(|b| matches!(b, b'0' | b',')))
+        }
+        Takes::Mask => None,
+        Takes::Number { .. } | Takes::PowerOfTwo => {
+            let (_, defaults) = DEFAULTS.iter().find(|(n, _)| *n == name)?;
+            Some(defaults.contains(&value.parse().ok()?))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_a_kernel_that_no_program_has_set() {
+        for (name, value, expected) in [
+            ("netdev_budget", "300\n", Some(true)),
+            ("netdev_budget", "600", Some(false)),
+            ("netdev_budget_usecs", "8000", Some(true)),
+            ("netdev_budget_usecs", "4000", Some(false)),
+            ("flow_limit_cpu_bitmap", "00000000,00000000", Some(true)),
+            ("rps_default_mask", "f", Some(false)),
+            ("rps_default_mask", "0-3", None),
+            ("netdev_budget", "many", None),
+            ("somaxconn", "4096", None),
+        ] {
+            assert_eq!(is_default(&format!("net.core.{name}"), value), expected, "{name} {value}");
+        }
+        let numbers = ALL.iter().filter(|(_, t)| !matches!(t, Takes::Mask)).map(|(name, _)| *name);
+        assert!(numbers.eq(DEFAULTS.iter().map(|(name, _)| *name)));
+    }
 
     #[test]
     fn what_the_kernel_refuses_is_refused() {

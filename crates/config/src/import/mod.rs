@@ -3,7 +3,7 @@
 //! ```text
 //!   text of a file ─► irqbalance, link, tuned, … ─► Imported (settings and their places, what is not carried over)
 //!   Snapshot ───────► in_effect ────────────────────────┤
-//!                                                        └─► choose ─► Chosen ─► print
+//!                                                        └─► choose ─► Chosen ─► not_imported ─► print
 //! ```
 //!
 //! The texts are hostile input: a file that is too large is refused, names are escaped, and everything that is not
@@ -16,6 +16,7 @@ mod irqbalance;
 mod link;
 mod network_manager;
 mod nmstate;
+mod not_imported;
 mod part;
 mod perftune;
 mod print;
@@ -29,6 +30,7 @@ pub use irqbalance::irqbalance;
 pub use link::link;
 pub use network_manager::network_manager;
 pub use nmstate::nmstate;
+pub use not_imported::not_imported;
 pub use part::{Part, Present};
 pub use perftune::perftune;
 pub use print::print;

@@ -45,6 +45,7 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     pinned::senders(&s, &mut imported);
     let mut chosen = import::choose(imported, &s);
     let refusal = plannable::plan(&mut chosen, &s).err();
+    import::not_imported(&s, &mut chosen);
     let mut notes = Vec::new();
     if let Some(why) = &refusal {
         notes.push(format!("No plan is possible on this host: {why}"));
