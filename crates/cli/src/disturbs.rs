@@ -27,7 +27,9 @@ const STATUS: Page = Page {
   ringwise status --from host.tar.gz",
         "  0  nothing needs attention; findings of ringwise check are not counted
   3  something needs attention: settings that changed since apply, a trial, an
-     unfinished transaction, tuning that boot skips, a problem of the service
+     unfinished transaction, settings of a rollback that can be restored now,
+     tuning that boot skips, a problem of the service, a state that cannot be
+     read
   1  the host cannot be read; 2 wrong command line",
     )
 };
@@ -97,7 +99,7 @@ const APPLY: Page = Page::new(
     "  0  applied, or nothing to do
   1  error, nothing was changed; 2 wrong command line
   3  applied, except settings that were refused or ignored, or that wait for an
-     offline CPU
+     offline CPU; also if a trial could not be confirmed
   4  failed, and everything was restored; 5 failed, and not fully restored
   6  refused before anything was changed",
 );
@@ -120,7 +122,9 @@ const VERIFY: Page = Page {
         "  ringwise verify
   ringwise verify --for 5s          also count interrupts",
         "  0  everything is as applied
-  3  a setting differs, or a transaction is unfinished or on trial
+  3  a setting differs or cannot be read; a transaction is on trial, unfinished
+     or cannot be read; with --for also: a queue is stuck, or its interrupts or
+     packets are on another CPU
   1  the host or the record of transactions cannot be read; 2 wrong command line",
     )
 };
@@ -250,7 +254,9 @@ const RECOVER: Page = Page::new(
   ringwise recover",
     "  0  restored, or nothing to do
   1  error; 2 wrong command line
-  5  not fully restored
+  3  restored, except settings that were refused or ignored, or that wait for an
+     offline CPU
+  4  failed, and undone; 5 not fully restored
   6  refused before anything was changed",
 );
 const DAEMON: Page = Page {

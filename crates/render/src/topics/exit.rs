@@ -37,18 +37,18 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["exit 3", "3", "status 3", "exit status 3", "attention", "needs attention"],
         "something needs your attention",
-        "ringwise and verify: settings changed since they were applied, a transaction is on trial or unfinished; \
-         ringwise also: boot skips the tuning. apply and rollback: the rest is set, but a setting was refused or \
-         ignored, or waits for an offline CPU. confirm: the guard process does not answer; the message shows whether \
-         the changes are kept, and which process to end. check: a \
-         finding from the severity of --fail-on upwards. plan --exit-code: there is something to do. bench report: \
-         the files were measured under different conditions.",
+        "ringwise and verify: settings changed since they were applied, or cannot be read; a transaction is on trial, \
+         unfinished or unreadable. ringwise also: boot skips the tuning, or the service has a problem. verify --for also: a \
+         queue is stuck, or on another CPU. apply, rollback, recover: done, except settings that were refused, ignored, \
+         or wait for an offline CPU. confirm: the guard process does not answer. check: a finding from the severity of \
+         --fail-on upwards. plan --exit-code: there is something to do, or a requested setting is not planned. config check \
+         --from: the file fits a host only partly. bench report: different conditions.",
         &[
             "Reboot|If nothing was applied since the boot (no ringwise persist, or its service failed), ringwise exits \
              with status 0: monitor systemctl is-active ringwise.service too (after persist --daemon: \
              ringwise-daemon.service), or ringwise plan --exit-code as root",
             "Then|run ringwise: the lines now and pending show what needs attention, the line Next the command",
-            "See|ringwise help drift, trial, refused, finding",
+            "See|docs/exit-status.md: all cases; ringwise help drift, trial, refused, finding",
         ],
     ),
     word(
