@@ -308,9 +308,12 @@ ringwise rollback 0 --force --confirm 60s",
         "  ringwise daemon stop              settings stay in effect
   ringwise daemon stop --restore    every setting as first found since boot",
         "  0  stopped
-  1  the service does not run or does not answer; or the restore was refused or
-     failed, and the service continues
-  2  wrong command line",
+  1  the service does not run or does not answer; 2 wrong command line
+  3  stopped, and restored except settings that were refused or ignored, or that
+     wait for an offline CPU
+  4  the restore failed, and was undone; 5 failed, and not fully restored: the
+     service continues
+  6  the restore was refused, and the service continues",
     )
 };
 const HOLD: Page = Page::new(

@@ -29,6 +29,21 @@ pub enum Status {
     Refused = 6,
 }
 
+impl Status {
+    /// The status that a transaction, or the service about one, has as a number.
+    pub(crate) fn of_transaction(number: u8) -> Self {
+        match number {
+            0 => Self::Ok,
+            1 => Self::Error,
+            3 => Self::Findings,
+            4 => Self::PutBack,
+            6 => Self::Refused,
+            // What is not known counts as the worst.
+            _ => Self::NotPutBack,
+        }
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(s: Status) -> Self {
         ExitCode::from(s as u8)

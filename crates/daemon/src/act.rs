@@ -12,6 +12,7 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
 
+use crate::control::Answer;
 use crate::event::Event;
 use crate::service::{HANGUP, LIVED, Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
@@ -237,8 +238,8 @@ impl Service<'_> {
         Ok(Next::Later)
     }
 
-    /// `stop --restore`: every setting as first found since boot. The number of the rollback, if there was something to restore.
-    pub(crate) fn restore(&mut self) -> Result<Option<u64>, String> {
+    /// `stop --restore`: every setting as first found since boot.
+    pub(crate) fn restore(&mut self) -> Result<Answer, Error> {
         let request = Request {
             title: Title::Rollback { of: 0 },
             who: WHO.into(),
@@ -248,12 +249,13 @@ impl Service<'_> {
         let policy = self.policy();
         let (store, log) = (&self.setup.store, &mut *self.log);
         let events = &mut |e: &ringwise_apply::Event| log(&Event::Step(Box::new(e.clone())));
-        let o =
-            ringwise_apply::rollback(self.host, store, 0, &request, &policy, events).map_err(|e| with_causes(&e))?;
-        match o.verdict {
-            Verdict::Applied | Verdict::NothingToDo => Ok(o.transaction),
-            _ => Err(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
-        }
+        let o = ringwise_apply::rollback(self.host, store, 0, &request, &policy, events)?;
+        let status = Some(o.exit_status());
+        let error = match o.verdict {
+            Verdict::Applied | Verdict::NothingToDo => None,
+            _ => Some(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
+        };
+        Ok(Answer { error, transaction: o.transaction, status })
     }
 }
 

@@ -49,6 +49,17 @@ pub struct Answer {
     pub error: Option<String>,
     /// Number of the rollback, if there was something to restore.
     pub transaction: Option<u64>,
+    /// Exit status of the command: of a rollback, that of `ringwise rollback`. `None`: an earlier version answered; 0, or 1 with an
+    /// error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u8>,
+}
+
+impl Answer {
+    /// The exit status of the command that asked.
+    pub fn exit_status(&self) -> u8 {
+        self.status.unwrap_or_else(|| self.error.is_some().into())
+    }
 }
 
 /// The listening end.
@@ -147,6 +158,15 @@ mod tests {
 
     use super::*;
 
+    /// Earlier versions answer without a status.
+    #[test]
+    fn an_answer_without_a_status() {
+        let read = |text: &str| serde_json::from_str::<Answer>(text).unwrap().exit_status();
+        assert_eq!(read(r#"{"error":null,"transaction":7}"#), 0);
+        assert_eq!(read(r#"{"error":"refused","transaction":null}"#), 1);
+        assert_eq!(read(r#"{"error":"failed","transaction":null,"status":5}"#), 5);
+    }
+
     #[test]
     fn a_request_and_its_answer() {
         let dir = Dir::new();
@@ -161,7 +181,7 @@ mod tests {
         guardian::readable(&[control.descriptor()], Duration::from_secs(20)).unwrap();
         let (got, stream) = control.next().unwrap();
         assert_eq!(got, request);
-        let told = Answer { error: None, transaction: Some(7) };
+        let told = Answer { error: None, transaction: Some(7), status: Some(3) };
         answer(&stream, &told);
         assert_eq!(client.join().unwrap(), told);
         // Anything else is refused with a reason.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ringwise_apply::ProcessId;
 use ringwise_kfmt::notification::{self, InterfaceChange};
+use ringwise_model::words::with_causes;
 use ringwise_sys::monitor::{Channel, Heard, Monitor};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Host, guardian, io_text, memory};
@@ -163,7 +164,7 @@ impl Service<'_> {
     }
 
     /// Handles the command of a user. Returns the answer, and whether the service ends.
-    fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
+    pub(crate) fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
         let mut told = Answer::default();
         self.say(&Event::Asked(ask.clone()));
         match ask {
@@ -180,11 +181,12 @@ impl Service<'_> {
             }
             Ask::Stop { restore: false } => return (told, true),
             Ask::Stop { restore: true } => match self.restore() {
-                Ok(transaction) => {
+                Ok(answer) if answer.error.is_none() => {
                     self.restored = true;
-                    return (Answer { error: None, transaction }, true);
+                    return (answer, true);
                 }
-                Err(why) => told.error = Some(why),
+                Ok(answer) => told = answer,
+                Err(e) => told = Answer { error: Some(with_causes(&e)), status: Some(e.exit_status()), ..told },
             },
         }
         if matches!(ask, Ask::Resume { .. }) {

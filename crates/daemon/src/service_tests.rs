@@ -14,6 +14,7 @@ use ringwise_sys::{Clock, Host};
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{At, Fault, Sim, build};
 
+use crate::control::{Answer, Ask};
 use crate::event::Event;
 use crate::service::{Service, Setup};
 use crate::state::{ActionEnding, Cause, ServiceState};
@@ -385,8 +386,8 @@ fn at_the_end_everything_is_restored_on_request() {
         heard(service, Change::Link, "eth1");
         service.look(true);
         assert!(rig.holds());
-        let transaction = service.restore().unwrap();
-        assert_eq!(transaction, Some(3));
+        let answer = service.restore().unwrap();
+        assert_eq!(answer, Answer { error: None, transaction: Some(3), status: Some(0) });
     };
     rig.serve(first);
     let now = rig.now();
@@ -507,6 +508,11 @@ fn the_configuration_may_interrupt_traffic_but_not_the_control_path() {
     let last = service.state.actions.last().unwrap();
     assert_eq!((last.cause, last.ending), (Cause::Configuration, ActionEnding::Kept), "the rest is applied");
     assert_eq!((service.pauses.names().len(), service.state.problem.clone()), (0, None));
+
+    // `stop --restore` has the status of `ringwise rollback 0`.
+    let (answer, ends) = service.answer(&Ask::Stop { restore: true });
+    assert_eq!((answer.exit_status(), ends), (6, false), "{answer:?}");
+    assert_eq!(queues(&rig), [4, 4]);
     drop(service);
     assert!(log.iter().any(|t| t.contains("would interrupt your ssh session")), "{log:?}");
 }

@@ -84,17 +84,27 @@ fn ask(request: &Ask, common: &Common) -> Result<Status> {
         }
         other => other.map_err(|e| Fail::error(format!("the service does not answer: {}", io_reason(&e))))?,
     };
+    let status = Status::of_transaction(answer.exit_status());
     if let Some(why) = answer.error {
-        return Err(Fail::error(format!("the service answers: {why}")).code("service_refused"));
+        let fail = Fail::new(status, format!("the service answers: {why}"));
+        return Err(match status {
+            Status::NotPutBack => fail.code("not_restored").next("ringwise recover"),
+            Status::PutBack => fail.code("restored"),
+            _ => fail.code("service_refused"),
+        });
     }
     let done = match (request, answer.transaction) {
         (Ask::Pause { interface: None }, _) => "The service leaves the whole host alone. Undo: ringwise daemon resume",
         (Ask::Pause { interface: Some(_) }, _) => "The service leaves it alone. Undo: ringwise daemon resume DEV",
         (Ask::Resume { .. }, _) => "The service keeps the layout again.",
         (Ask::Stop { restore: false }, _) => "The service ends. Settings stay in effect.",
+        (Ask::Stop { restore: true }, Some(_)) if status == Status::Findings => {
+            "The service ends. Settings are as first found since boot, except those that were refused or that wait for an \
+             offline CPU: ringwise history"
+        }
         (Ask::Stop { restore: true }, Some(_)) => "The service ends. Every setting is as first found since boot.",
         (Ask::Stop { restore: true }, None) => "The service ends. There was nothing to restore.",
     };
     out::note(common.quiet, done);
-    Ok(Status::Ok)
+    Ok(status)
 }

@@ -222,10 +222,5 @@ pub(super) fn finish(o: &Outcome, run: Run, as_json: bool, style: &Style) -> Res
     } else {
         out::answer(&outcome::summary(o, run, style))?;
     }
-    Ok(match o.exit_status() {
-        0 => Status::Ok,
-        3 => Status::Findings,
-        4 => Status::PutBack,
-        _ => Status::NotPutBack,
-    })
+    Ok(Status::of_transaction(o.exit_status()))
 }

@@ -24,8 +24,9 @@ pub(super) const TOPICS: &[Topic] = &[
     ),
     word(
         &["exit 1", "1", "status 1", "exit status 1"],
-        "error; nothing was changed",
-        "For example: the host, a file of --from or the configuration cannot be read. Nothing was changed.",
+        "error; no setting was changed",
+        "For example: the host, a file of --from or the configuration cannot be read. No setting was changed; a measurement of \
+         bench that fails has restored what it applied.",
         &["Then|read the message on stderr", "See|ringwise help exit status"],
     ),
     word(
