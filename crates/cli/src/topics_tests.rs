@@ -42,6 +42,10 @@ fn names_as_they_are_typed() {
         ("-", "matrix"),
         ("Exit-Status", "exit status"),
         ("3", "exit 3"),
+        ("migrate", "migration"),
+        ("monitoring", "monitoring"),
+        ("dsl", "unhashed"),
+        ("mlx5", "drivers"),
     ] {
         assert_eq!(first(typed), Some(topic), "{typed}");
     }

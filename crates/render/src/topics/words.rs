@@ -98,7 +98,7 @@ pub(super) const TOPICS: &[Topic] = &[
         knob: Some(KnobValues::QueuesPerCpu),
     },
     word(
-        &["unhashed", "not spread by flow", "pppoe", "qinq", "esp", "ipsec", "vxlan", "wireguard", "fragments"],
+        &["unhashed", "not spread by flow", "pppoe", "dsl", "qinq", "esp", "ipsec", "vxlan", "wireguard", "fragments"],
         "traffic that the NIC cannot spread by flow",
         "The NIC hashes addresses and ports. Packets whose ports it does not find arrive on one queue for each pair of \
          addresses (ESP, GRE, fragments), for each peer (WireGuard), or on one queue altogether (PPPoE, two VLAN tags, \
@@ -141,6 +141,29 @@ pub(super) const TOPICS: &[Topic] = &[
         parts: &["Change|ringwise plan pins all queue interrupts", "See|rules A02 A17; ringwise help irq, irqbalance"],
         knob: Some(KnobValues::Interrupts),
     },
+    word(
+        &["migration", "migrate", "migrating", "set_irq_affinity"],
+        "replace a script that sets interrupts, RPS or ethtool values",
+        "Five steps; the host keeps its settings until the fourth. 1. ringwise status: which scripts and units set the \
+         same? 2. ringwise capture before.tar.gz. 3. ringwise plan --goal GOAL: what would change, and why? 4. ringwise \
+         apply --goal GOAL --confirm 60s, then ringwise confirm. 5. Disable the script, then ringwise persist.",
+        &[
+            "Keep|ringwise config import --goal GOAL > new.toml: the present values as a configuration file",
+            "See|docs/migrate.md; ringwise help competing, goal, trial, ringwise.toml; ringwise config import --help",
+        ],
+    ),
+    word(
+        &["monitoring", "nagios", "icinga", "alert", "alerts", "health check"],
+        "what a monitoring system runs on a host",
+        "ringwise: status 3 if applied settings changed or something waits for a decision. ringwise check: status 3 for an \
+         error, with --fail-on warning also for a warning. systemctl is-active ringwise.service: whether the boot applied \
+         the file.",
+        &[
+            "Metrics|ringwise export: for Prometheus",
+            "Look|ringwise watch: a full screen of rates and losses",
+            "See|docs/exit-status.md, docs/metrics.md, docs/alerts.md; ringwise help exit status, exit 3",
+        ],
+    ),
     word(
         &["fleet", "fleets", "many hosts", "several hosts"],
         "many hosts, checked and configured together",
