@@ -21,6 +21,8 @@ use ringwise_render::topics::{self, Topic};
 const WIDTH: usize = 80;
 /// The columns of a label before its text.
 const LABEL: usize = 9;
+/// Where the documents are that topics name.
+const DOCUMENTS: &str = "in the source; of a package: /usr/share/doc/ringwise/docs";
 /// The search for competing programs may use this fraction of the time that a device has.
 const SEARCH_SHARE: u32 = 100;
 
@@ -171,6 +173,8 @@ fn list(style: &Style) -> String {
     heading(&mut out, "RULES OF CHECK");
     out += &line("rules", &format!("all {} rules, with severity and title", rules().count()));
     out += &line("A03", "the page of a rule, by its id");
+    heading(&mut out, "DOCUMENTS");
+    out += &line("docs/FILE.md", DOCUMENTS);
     out
 }
 

@@ -19,7 +19,7 @@ pub(super) const TOPICS: &[Topic] = &[
              also adds a policy script to its unit.",
             "Show|ringwise status, and every plan",
             "Set|automatically: every plan that pins interrupts adds them to the list",
-            "See|docs/knobs (competing programs); rules A06 A07; ringwise help drift",
+            "See|docs/knobs/competing-programs.md; rules A06 A07; ringwise help drift",
         ],
         knob: Some(KnobValues::Irqbalance),
     },
