@@ -447,7 +447,7 @@ pub(super) const TOPICS: &[Topic] = &[
     ),
     word(
         &["role", "looks like"],
-        "router or server, guessed from the host",
+        "router or server, judged by forwarding and TCP sockets",
         "ringwise check names the role in its first line, with the facts: a host that forwards between several \
          interfaces looks like a router, one with 100 or more TCP sockets like a server. Otherwise the role is not \
          evident. --goal auto uses the role.",
