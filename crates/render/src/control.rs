@@ -124,7 +124,7 @@ mod tests {
         };
         let unknown =
             "every interface may carry the default route (ppp0): it is unknown where packets of ppp0 (a ppp) go";
-        assert_eq!(of(&[lost.clone()]), (format!("Control path: {unknown}.\n"), String::new()));
+        assert_eq!(of(std::slice::from_ref(&lost)), (format!("Control path: {unknown}.\n"), String::new()));
         assert_eq!(
             of(&[lost, known]),
             (
