@@ -75,15 +75,15 @@ run '0|3' ringwise
 run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
-block docs/daemon.md:298
+block docs/daemon.md:301
 run '0' 'ringwise learned --forget eth1'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:311
+block docs/daemon.md:314
 run '0' 'ringwise persist --daemon --follow off'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:355
+block docs/daemon.md:358
 before 'service_runs'
 run '0' 'ringwise persist --remove'
 run '0' 'ringwise daemon stop --restore'
@@ -149,7 +149,7 @@ block docs/plan.md:162
 run '0' 'ringwise plan --goal forward --sample 10s --out edge.plan'
 trial 'ringwise apply edge.plan --confirm 60s'
 
-block docs/plan.md:225
+block docs/plan.md:226
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'
@@ -167,7 +167,7 @@ run '0|3' 'ringwise check eth0 --goal rpc --for 5s'
 run '0' 'ringwise plan eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn'
 trial 'ringwise apply eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn --confirm 60s'
 
-block docs/recipes/dns.md:81
+block docs/recipes/dns.md:82
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1
@@ -175,6 +175,7 @@ version = 1
 [host]
 goal = "rpc"
 interfaces = ["eth0"]           # without this line, all interfaces of the host are tuned
+# reserve = "LIST"              # if you reserved CPUs; then remove the line above
 
 [[interface]]
 match = { name = "eth0" }
@@ -188,11 +189,11 @@ run '0' 'ringwise plan --exclude-cpus 2-3'
 trial 'ringwise apply --exclude-cpus 2-3 --confirm 60s'
 run '0|3' 'ringwise check'
 
-block docs/recipes/kubernetes.md:122
-trial 'ringwise apply --allow-disruption --confirm 2m'
+block docs/recipes/kubernetes.md:124
+trial 'ringwise apply --allow-disruption --confirm 2m --force'
 run '0' 'ringwise confirm'
 
-block docs/recipes/kubernetes.md:131
+block docs/recipes/kubernetes.md:133
 before 'three_transactions'
 run '0' 'ringwise history'
 run '0' 'ringwise rollback 3'
@@ -205,7 +206,7 @@ run '0' 'ringwise plan eth1 --goal rpc'
 trial 'ringwise apply eth1 --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/postgresql.md:149
+block docs/recipes/postgresql.md:158
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1
@@ -217,16 +218,16 @@ END
 run '0' 'ringwise config check /etc/ringwise/ringwise.toml'
 run '0' 'ringwise persist'
 
-block docs/recipes/router.md:11
+block docs/recipes/router.md:12
 run '0|3' 'ringwise check --goal forward'
 run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/router.md:54
+block docs/recipes/router.md:55
 trial 'ringwise apply --goal forward --allow-disruption --confirm 60s --force'
 
-block docs/recipes/router.md:71
+block docs/recipes/router.md:72
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1

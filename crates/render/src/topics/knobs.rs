@@ -319,8 +319,8 @@ pub(super) const TOPICS: &[Topic] = &[
             "Kernel|/sys/class/net/DEV/queues/rx-N/rps_cpus, a hexadecimal mask; for new queues \
              /proc/sys/net/core/rps_default_mask",
             "Show|ringwise show DEV: line RPS",
-            "Set|ringwise plan --goal GOAL --set eth1.rps_cpus=1-3 (CPUs of the NIC's node, without the core of the \
-             interrupt); configuration key rps_cpus",
+            "Set|ringwise plan --goal GOAL --set eth1.rps_cpus=1-3. Choose CPUs of the NIC's node, without the core \
+             of the interrupt; configuration key rps_cpus",
             "Goals|they set it only on a device with one queue (latency: never), and switch it off on one with several, \
              unless you configure rps_cpus, or PPPoE or a tunnel may run over it (ringwise help pppoe)",
             "See|docs/knobs/rps.md; rules Q04 Q05 Q07 Q08 R3.17; ringwise help rfs",

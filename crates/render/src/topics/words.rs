@@ -30,7 +30,7 @@ pub(super) const TOPICS: &[Topic] = &[
     ),
     word(
         &["ethtool"],
-        "the usual program that shows and changes the settings of NICs",
+        "the usual program for the settings of NICs",
         "ringwise reads and changes the same settings of the kernel, and does not need ethtool. Unlike ethtool it also \
          sees what else a change resets, verifies it, and can undo it.",
         &[
@@ -106,7 +106,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Show|ringwise watch --per-flow eth1: which traffic, how much of it, and on which queue",
             "RPS|The kernel's hash covers the flow inside PPPoE, two VLAN tags, GRE and IP in IP: \
-             ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3 (CPUs of the NIC's node, without the core of the interrupt). For PPPoE and tunnels, RPS of their own interface works as well: \
+             ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3. Choose CPUs of the NIC's node, without the core of the interrupt. For PPPoE and tunnels, RPS of their own interface works as well: \
              echo e >/sys/class/net/ppp0/queues/rx-0/rps_cpus. ringwise does not set interfaces without queues of their own. For a VLAN \
              interface RPS has no effect.",
             "Kept|If the host has a PPP, GRE or IP-in-IP interface that may run over a device, a plan keeps its masks (goal \
