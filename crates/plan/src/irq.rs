@@ -1,6 +1,6 @@
 //! Interrupt affinity: one CPU per queue vector.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, MoveCause, Reason, Setting, VectorName, irq as knob_irq};
 use ringwise_model::{Dir, Fact, FarNode, Goal, Vector};
@@ -70,13 +70,17 @@ fn queue(v: &Vector) -> Option<u32> {
     v.rx().first().or(v.tx().first()).copied()
 }
 
-/// Queues of the device with an interrupt that is set to a CPU and has not moved there yet, with this CPU.
-fn pending(m: &Machine, d: &Dev) -> BTreeMap<u32, usize> {
+/// Queues of the device whose interrupts are set to a CPU and have not moved there yet, with this CPU.
+fn pending(m: &Machine, d: &Dev) -> BTreeSet<(u32, usize)> {
     let waits = |v: &Vector| {
         let (asked, now) = (v.asked.known()?, v.effective.known()?);
-        (asked.len() == 1 && !now.is_empty() && !now.intersects(asked)).then(|| Dev::now(m, v)).flatten()
+        Some(asked.len() == 1 && !now.is_empty() && !now.intersects(asked))
     };
-    d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, waits(v)?))).collect()
+    let with_cpu = |v: &Vector| Some((queue(v)?, Dev::now(m, v)?));
+    let (late, there): (Vec<_>, Vec<_>) = d.nic.queue_vectors().partition(|v| waits(v) == Some(true));
+    // A pair whose other interrupt is delivered there is handled there already.
+    let there: BTreeSet<(u32, usize)> = there.into_iter().filter_map(with_cpu).collect();
+    late.into_iter().filter_map(with_cpu).filter(|pair| !there.contains(pair)).collect()
 }
 
 /// Problems of the current layout of one device.
@@ -144,8 +148,8 @@ impl<'a> Diagnosis<'a> {
                 x.per_core[m.core[c]] += 1;
             }
         }
-        for cpu in pending(m, d).values() {
-            x.pending[*cpu] += 1;
+        for (_, cpu) in pending(m, d) {
+            x.pending[cpu] += 1;
         }
         // `never` excludes other nodes of the same socket, too.
         let permitted = |c: usize| usable[c] && (zone.home[c] || place.far_node != FarNode::Never);

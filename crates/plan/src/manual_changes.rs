@@ -26,6 +26,10 @@ pub struct ManualChanges {
 }
 
 impl ManualChanges {
+    pub(crate) fn addresses(&self, s: &Snapshot) -> BTreeSet<Address> {
+        self.keep.iter().chain(&self.mark).flat_map(|h| names(s, &h.setting)).collect()
+    }
+
     pub(crate) fn marked(&self, s: &Snapshot, steps: &[Step]) -> Vec<ManualChange> {
         if self.mark.is_empty() {
             return Vec::new();

@@ -42,6 +42,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &M
     let mut out = PlanBuilder {
         left_alone,
         keep: KeptSettings::new(s, &hands.keep),
+        by_hand: hands.addresses(s),
         made: MadeByDevice::new(&hands.made),
         ..PlanBuilder::default()
     };

@@ -83,7 +83,13 @@ pub(crate) fn half_reserved(m: &Machine, devs: &[Dev], intent: &Intent) -> Optio
             "the reserved CPUs share cores with {cpu} {taken}, which {take} interrupts: a program there and the interrupts slow each \
              other down."
         );
-        whole_cores(m, intent, &beside).map_or(share.clone(), |cpus| format!("{share} To reserve whole cores: --reserve {cpus}"))
+        match whole_cores(m, intent, &beside) {
+            Some(cpus) if cpus.len() < intent.reserve.len() => {
+                format!("{share} All of these cores would leave no CPU for queues; those that are reserved whole: --reserve {cpus}")
+            }
+            Some(cpus) => format!("{share} To reserve whole cores: --reserve {cpus}"),
+            None => share,
+        }
     })
 }
 

@@ -82,7 +82,9 @@ pub(crate) fn plan(
     // A queue that an earlier step creates starts without RPS unless the host has a default mask.
     let born_with = s.host.rps_default_mask.known().is_some_and(|c| !c.is_empty());
     // Without RPS, all packets of such an interface stay on the CPU of one queue.
-    let keep = d.rx > 1 && goal::rps_for_one_queue(d.goal) && !unhashed::kinds_over(s, d.nic).is_empty();
+    let may_need_it = d.rx > 1 && goal::rps_for_one_queue(d.goal);
+    let kinds = if may_need_it { unhashed::kinds_over(s, d.nic) } else { Vec::new() };
+    let (mut left, mut first) = (CpuSet::new(), None);
     for q in 0..d.rx {
         let dev = name.to_string();
         let live = d.rx_queue(q).map_or(Fact::Absent, |r| {
@@ -92,13 +94,17 @@ pub(crate) fn plan(
         if mask.is_empty() && (if exists { live.is_absent() } else { !born_with }) {
             continue;
         }
-        if keep && !exists {
+        if !kinds.is_empty() && !exists {
             continue;
         }
-        if let (true, Fact::Known(Setting::RpsCpus { cpus, .. })) = (keep, &live)
+        // The mask is no part of the plan, so it stays what whoever set it makes of it.
+        if let Fact::Known(now @ Setting::RpsCpus { cpus, .. }) = &live
+            && !kinds.is_empty()
             && !cpus.is_empty()
+            && now.address().is_some_and(|a| out.is_open(&a))
         {
-            out.stays(name, live, || kept(s, d, q));
+            left = left.union(cpus);
+            first = first.or(Some(q));
             continue;
         }
         let matched = match &live {
@@ -112,16 +118,21 @@ pub(crate) fn plan(
             why(d, place, &mask, d.cpu.first().copied().flatten().map(|c| m.cpus[c]))
         });
     }
-}
-
-/// Why the mask stays, and how to remove it.
-fn kept(s: &Snapshot, d: &Dev, queue: u32) -> (String, String) {
-    let kinds = unhashed::kinds_over(s, d.nic).join(", ");
+    let Some(queue) = first else { return };
+    // Why the masks stay, and how to remove them.
     let text = format!(
-        "RPS stays on, although the interface has several queues: packets of {kinds} interfaces may arrive on it, and most \
-         NICs do not spread them (ringwise help pppoe). If it carries no such traffic, remove the mask of each queue:"
+        "RPS stays on, although the interface has several queues: packets of {} interfaces may arrive on it, and most \
+         NICs do not spread them (ringwise help pppoe). If it carries no such traffic, remove the mask of each queue:",
+        kinds.join(", ")
     );
-    (text, format!("echo 0 > {}", path::of_rx(d.name(), queue, "rps_cpus")))
+    out.advice.with_example(name, text, format!("echo 0 > {}", path::of_rx(name, queue, "rps_cpus")));
+    let kept_free = left.intersection(&m.kept_free);
+    if !kept_free.is_empty() {
+        out.warnings.about(
+            name,
+            format!("RPS passes packets to CPUs {kept_free}, which are kept free of queues; other CPUs: --set {name}.rps_cpus=LIST"),
+        );
+    }
 }
 
 fn why(d: &Dev, place: &Placement, mask: &CpuSet, cpu: Option<CpuId>) -> StepReason {
@@ -234,10 +245,43 @@ mod tests {
         for (kind, goal) in [("vxlan", Goal::Forward), ("ppp", Goal::Latency)] {
             assert_eq!(rps_steps(&with_masks(kind), goal), (4, vec![]), "{kind} {goal:?}");
         }
+        // The plan has no such setting, so that a later manual change of the mask is none of a setting of ringwise.
+        let s = with_masks("ppp");
+        let plan = crate::plan(&s, &Intent { goal: Goal::Forward, ..Intent::default() }, &[]).unwrap();
+        assert!(plan.target.iter().all(|t| !matches!(t, Setting::RpsCpus { .. })));
+        let reserved = Intent { goal: Goal::Forward, reserve: "2-3".parse().unwrap(), ..Intent::default() };
+        let warnings = crate::plan(&s, &reserved, &[]).unwrap().warnings;
+        let text =
+            "eth0: RPS passes packets to CPUs 2-3, which are kept free of queues; other CPUs: --set eth0.rps_cpus=LIST";
+        assert!(warnings.iter().any(|w| w == text), "{warnings:?}");
         // Without a mask nothing is kept, and there is nothing to report.
         let mut s = with_masks("ppp");
         s.nics[0].rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(CpuSet::new()));
         assert_eq!(rps_steps(&s, Goal::Forward), (0, vec![]));
+    }
+
+    /// Masks that replaced those of ringwise: the plan asks about them, keeps them or undoes them, as elsewhere.
+    #[test]
+    fn a_mask_that_was_changed_by_hand_is_not_left_out() {
+        let s = with_masks("ppp");
+        let mask = |q, cpus: &str| Setting::RpsCpus { dev: "eth0".into(), queue: q, cpus: cpus.parse().unwrap() };
+        let hand = |q| ringwise_knob::ManualChange {
+            origin: ringwise_knob::Origin::ByHand,
+            setting: mask(q, "1-3"),
+            applied: mask(q, ""),
+            transaction: 1,
+            changed: None,
+        };
+        let intent = Intent { goal: Goal::Forward, ..Intent::default() };
+        let steps = |hands: &crate::ManualChanges| {
+            let plan = crate::plan_around(&s, &intent, &[], hands).unwrap();
+            let rps = plan.steps.iter().filter(|x| matches!(x.setting, Setting::RpsCpus { .. })).count();
+            (rps, plan.kept.len(), plan.by_hand.len())
+        };
+        let keep = crate::ManualChanges { keep: vec![hand(0)], ..Default::default() };
+        assert_eq!(steps(&keep), (0, 1, 0));
+        let mark = crate::ManualChanges { mark: vec![hand(0)], ..Default::default() };
+        assert_eq!(steps(&mark), (1, 0, 1));
     }
 
     #[test]

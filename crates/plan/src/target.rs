@@ -53,6 +53,8 @@ pub(crate) struct PlanBuilder {
     pub laid: BTreeSet<Address>,
     /// Manual changes that stay.
     pub keep: KeptSettings,
+    /// Settings that were changed by hand, whether they stay or not.
+    pub by_hand: BTreeSet<Address>,
     /// Objects that earlier plans created for groups.
     pub made: MadeByDevice,
     pub entries: Entries,
@@ -124,15 +126,10 @@ impl PlanBuilder {
         self.enter(nic, learned, w, || why().into());
     }
 
-    /// Keeps a setting as it is, unless the user configured it. `why`: advice about the interface, and the example at its end.
-    pub(crate) fn stays(&mut self, dev: &str, live: Fact<Setting>, why: impl FnOnce() -> (String, String)) {
-        let Fact::Known(now) = live else { return };
-        let Some(address) = now.address().filter(|a| !self.laid.contains(a) && !self.entries.contains(a)) else {
-            return;
-        };
-        let (text, example) = why();
-        self.advice.with_example(dev, text, example);
-        self.entries.push((address, now, None));
+    /// Whether nothing else decides a setting: neither the configuration, nor an earlier part of the plan, nor a manual change,
+    /// which is kept or undone. The goal may leave such a setting out.
+    pub(crate) fn is_open(&self, address: &Address) -> bool {
+        !self.laid.contains(address) && !self.entries.contains(address) && !self.by_hand.contains(address)
     }
 
     /// Whether this is a rule that has to wait for the feature `rx-ntuple-filter`, because switching it on would restart the device

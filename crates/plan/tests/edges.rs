@@ -257,7 +257,7 @@ fn whole_cores_are_only_proposed_if_they_leave_cpus_for_queues() {
         ok(&s, &all).warnings.into_iter().find(|w| w.starts_with("the reserved CPUs share cores")).unwrap()
     };
     let some = warning(&firsts.union(&last));
-    assert!(some.ends_with(&format!(". To reserve whole cores: --reserve {last}")), "{some}");
+    assert!(some.ends_with(&format!("; those that are reserved whole: --reserve {last}")), "{some}");
     assert!(warning(&firsts).ends_with("slow each other down."), "{}", warning(&firsts));
 }
 

@@ -12,7 +12,13 @@ pub fn head(plan: &Plan, w: Option<usize>) -> String {
     if plan.control.is_empty() {
         return String::new();
     }
-    let ways: Vec<String> = plan.control.iter().map(way).collect();
+    let mut ways: Vec<String> = Vec::new();
+    for text in plan.control.iter().map(way) {
+        // Several sessions over an interface without a known port have the same text.
+        if !ways.contains(&text) {
+            ways.push(text);
+        }
+    }
     hang("Control path: ", &format!("{}.", ways.join("; ")), w)
 }
 

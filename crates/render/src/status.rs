@@ -331,7 +331,11 @@ fn remarks(s: &Snapshot, st: &HostStatus) -> BTreeMap<String, String> {
     for path in s.control.known().into_iter().flatten() {
         if let Some((top, _)) = path.may_be_over_any() {
             for n in s.nics.iter().filter(|n| n.has_own_queues() && !ringwise_text::is_down(n)) {
-                parts.entry(n.name().to_string()).or_default().push(format!("may carry {} ({top})", path.what()));
+                let (list, text) =
+                    (parts.entry(n.name().to_string()).or_default(), format!("may carry {} ({top})", path.what()));
+                if !list.contains(&text) {
+                    list.push(text);
+                }
             }
         }
         for dev in path.members.known().into_iter().flatten() {

@@ -134,7 +134,9 @@ pub(super) static RULES: &[Rule] = &[
         condition: "the mask contains CPUs of another node than that of the interrupt's CPU",
         confirm: "compare rps_cpus with the node of the interrupt's CPU (lscpu -e)",
         ours: Some(""),
-        by_hand: &["echo 0 > /sys/class/net/DEV/queues/rx-N/rps_cpus"],
+        by_hand: &[
+            "ringwise plan --set DEV.rps_cpus=LIST, with CPUs of the NIC's node, without the core of the interrupt",
+        ],
         under: &["Q05"],
         judge: |cx, say| {
             planned::judge("Q07", cx, say);
@@ -166,7 +168,9 @@ pub(super) static RULES: &[Rule] = &[
         why: "The other thread shares the core that handles the interrupts: the packet costs a transfer between CPUs and gains no second core.",
         source: ENA,
         ours: Some(""),
-        by_hand: &["echo 0 > /sys/class/net/DEV/queues/rx-N/rps_cpus"],
+        by_hand: &[
+            "ringwise plan --set DEV.rps_cpus=LIST, with CPUs of the NIC's node, without the core of the interrupt",
+        ],
         under: &["Q05", "Q07", "Q04"],
         judge: |cx, say| {
             cx.each(say, |n, say| {

@@ -98,7 +98,7 @@ fn ask(request: &Ask, common: &Common) -> Result<Status> {
         (Ask::Pause { interface: Some(_) }, _) => "The service leaves it alone. Undo: ringwise daemon resume DEV",
         (Ask::Resume { .. }, _) => "The service keeps the layout again.",
         (Ask::Stop { restore: false }, _) => "The service ends. Settings stay in effect.",
-        (Ask::Stop { restore: true }, Some(_)) if status == Status::Findings => {
+        (Ask::Stop { restore: true }, _) if status == Status::Findings => {
             "The service ends. Settings are as first found since boot, except those that were refused or that wait for an \
              offline CPU: ringwise history"
         }

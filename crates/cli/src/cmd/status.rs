@@ -60,7 +60,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
     let style = crate::style::detect(common).about(&source.recording);
-    let open = st.last.is_none() && no_goal_in_file(&source);
+    let open = st.last.is_none() && st.unreadable.is_none() && no_goal_in_file(&source);
     let better_goal = open.then(|| ringwise_intent::role(source.host.as_ref(), &s)).and_then(|r| r.goal());
     let how = StatusOptions { recorded: source.recorded, all: a.all, passive: source.passive, better_goal };
     let remark = source.remark_on(s.nics.iter().filter(|n| ringwise_text::is_listed(n)), style.width);

@@ -19,6 +19,8 @@ pub fn not_imported(s: &Snapshot, out: &mut Chosen) {
     {
         sysctls.push(format!("{} for CPUs {cpus}", sysctl::RPS_DEFAULT_MASK));
     }
+    let unread = s.host.sysctls.iter().filter(|(name, value)| value.unread().is_some() && !in_file(name));
+    let unread: Vec<String> = unread.map(|(name, _)| name.clone()).collect();
     let rfs = rfs(s);
     let mut leave = |what: String, why: &str| {
         out.not_carried.push(NotCarried { by: ConfiguredBy::InEffect, what, why: why.into(), whole_file: false });
@@ -28,6 +30,9 @@ pub fn not_imported(s: &Snapshot, out: &mut Chosen) {
             sysctls.join(", "),
             "not the kernel's default; sysctls of the running host are not imported. Files in /etc/sysctl.d keep working",
         );
+    }
+    if !unread.is_empty() {
+        leave(unread.join(", "), "could not be read, so it is unknown whether it is the kernel's default");
     }
     if !rfs.is_empty() {
         leave(
@@ -85,6 +90,10 @@ mod tests {
         let part = Part::Sysctl("net.core.netdev_budget".into(), "600".into());
         let choice = Choice { dev: None, part, by: Vec::new() };
         assert_eq!(listed(&s, vec![choice]), ["net.core.netdev_max_backlog 5000", REST]);
+
+        let unknown = Fact::unknown("/proc/sys/net/core/netdev_budget", "Permission denied");
+        s.host.sysctls = [("net.core.netdev_budget".to_string(), unknown)].into();
+        assert_eq!(listed(&s, Vec::new()), ["net.core.netdev_budget", REST]);
 
         s.host.sysctls.clear();
         s.host.rps_default_mask = Fact::Known("0-3".parse().unwrap());

@@ -72,6 +72,9 @@ fn text(r: &Reason) -> String {
         R::MostOnOneCpu { dev, cpu, queues, of, pending: None } => {
             format!("CPU {cpu} handles {queues} of {dev}'s {of} queue interrupts")
         }
+        R::MostOnOneCpu { dev, cpu, queues, of, pending: Some(pending) } if pending >= queues => {
+            format!("{queues} of {dev}'s {of} queue interrupts are set to CPU {cpu}, but not delivered there yet")
+        }
         R::MostOnOneCpu { dev, cpu, queues, of, pending: Some(pending) } => {
             let (there, are) = (queues.saturating_sub(*pending), if *pending == 1 { "is" } else { "are" });
             let handles = format!("CPU {cpu} handles {there} of {dev}'s {of} queue interrupts");

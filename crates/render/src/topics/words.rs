@@ -109,8 +109,8 @@ pub(super) const TOPICS: &[Topic] = &[
              ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3. Choose CPUs of the NIC's node, without the core of the interrupt. For PPPoE and tunnels, RPS of their own interface works as well: \
              echo e >/sys/class/net/ppp0/queues/rx-0/rps_cpus. ringwise does not set interfaces without queues of their own. For a VLAN \
              interface RPS has no effect.",
-            "Kept|If the host has a PPP, GRE or IP-in-IP interface that may run over a device, a plan keeps its masks (goal \
-             latency: not). Elsewhere, or to set them at boot, put rps_cpus into the file: otherwise a plan \
+            "Kept|If the host has a PPP, GRE or IP-in-IP interface that may run over a device, a plan leaves the masks of the device \
+             as they are (goal latency: not). Elsewhere, or for a boot, when ppp0 does not exist yet, put rps_cpus into the file: otherwise a plan \
              removes RPS from a device with several queues, and check warns (rule Q05).",
             "Rules|Flow rules move single peers or security associations to other queues, if the driver accepts them.",
             "Peers|For WireGuard, threaded NAPI on its interface, which Linux 6.16 and later turn on; before: \
