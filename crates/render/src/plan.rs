@@ -429,7 +429,7 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
         Some(_) => String::new(),
         None => {
             let what = if how.recorded {
-                "To write the plan into a file for a review (with --from, here as well), and apply the file on the host:"
+                "To write the plan into a file, here with --from, and apply it on the host:"
             } else {
                 "To apply exactly this plan:"
             };

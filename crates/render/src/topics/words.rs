@@ -106,13 +106,12 @@ pub(super) const TOPICS: &[Topic] = &[
         &[
             "Show|ringwise watch --per-flow eth1: which traffic, how much of it, and on which queue",
             "RPS|The kernel's hash covers the flow inside PPPoE, two VLAN tags, GRE and IP in IP: \
-             ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3. Choose CPUs of the NIC's node, without the core of the interrupt. For PPPoE and tunnels, RPS of their own interface works as well: \
-             echo e >/sys/class/net/ppp0/queues/rx-0/rps_cpus. ringwise does not set interfaces without queues of their own. For a VLAN \
-             interface RPS has no effect.",
-            "Kept|If the host has a PPP, GRE or IP-in-IP interface that may run over a device, a plan leaves the masks of the device \
-             as they are (goal latency: not). Elsewhere, or for a boot, when ppp0 does not exist yet, put rps_cpus into the file: otherwise a plan \
-             removes RPS from a device with several queues, and check warns (rule Q05).",
-            "Rules|Flow rules move single peers or security associations to other queues, if the driver accepts them.",
+             ringwise plan --goal GOAL --set eth1.rps_cpus.0=1-3. Choose CPUs of the NIC's node, without the core of the interrupt. RPS of ppp0 \
+             or of the tunnel works as well (without ringwise); of a VLAN interface not.",
+            "Kept|A plan leaves the masks of a device as they are while a PPP, GRE or IP-in-IP interface may run over it (goal latency: \
+             not). For boots, when ppp0 does not exist yet, put rps_cpus into the file: otherwise a plan removes RPS from a device with several \
+             queues (rule Q05).",
+            "Rules|Flow rules move single peers to other queues, if the driver accepts them.",
             "Peers|For WireGuard, threaded NAPI on its interface, which Linux 6.16 and later turn on; before: \
              echo 1 >/sys/class/net/wg0/threaded.",
             "See|docs/watch.md; rules Q05 Q18 Q23; ringwise help rps, rss, flow rules",
