@@ -97,7 +97,7 @@ pub(crate) fn plan(
         if !kinds.is_empty() && !exists {
             continue;
         }
-        // The mask is no part of the plan, so it stays what whoever set it makes of it.
+        // The mask is not part of the plan: whoever set it decides about it.
         if let Fact::Known(now @ Setting::RpsCpus { cpus, .. }) = &live
             && !kinds.is_empty()
             && !cpus.is_empty()
@@ -245,7 +245,7 @@ mod tests {
         for (kind, goal) in [("vxlan", Goal::Forward), ("ppp", Goal::Latency)] {
             assert_eq!(rps_steps(&with_masks(kind), goal), (4, vec![]), "{kind} {goal:?}");
         }
-        // The plan has no such setting, so that a later manual change of the mask is none of a setting of ringwise.
+        // The plan does not contain the mask, so a later manual change of it concerns no setting of ringwise.
         let s = with_masks("ppp");
         let plan = crate::plan(&s, &Intent { goal: Goal::Forward, ..Intent::default() }, &[]).unwrap();
         assert!(plan.target.iter().all(|t| !matches!(t, Setting::RpsCpus { .. })));

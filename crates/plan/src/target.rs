@@ -53,7 +53,7 @@ pub(crate) struct PlanBuilder {
     pub laid: BTreeSet<Address>,
     /// Manual changes that stay.
     pub keep: KeptSettings,
-    /// Settings that were changed by hand, whether they stay or not.
+    /// Settings with a manual change, whether it stays or not.
     pub by_hand: BTreeSet<Address>,
     /// Objects that earlier plans created for groups.
     pub made: MadeByDevice,
