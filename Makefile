@@ -1,5 +1,5 @@
 # make demo       the demonstration in a virtual machine
-# make test       what every change must pass: 14 minutes, 5 if nothing has changed (AGAIN=1 runs the lab anyway)
+# make test       what every change must pass: half an hour, less if nothing has changed (AGAIN=1 runs the lab anyway)
 # make test-all   everything, with the whole lab; SINCE=REV: only the part of the lab that a change since REV can affect
 # Each installs what it needs (as root, on Debian 12 or newer) and lists it.
 

@@ -83,28 +83,43 @@ pub(crate) fn half_reserved(m: &Machine, devs: &[Dev], intent: &Intent) -> Optio
             "the reserved CPUs share cores with {cpu} {taken}, which {take} interrupts: a program there and the interrupts slow each \
              other down."
         );
-        match whole_cores(m, intent, &beside) {
-            Some(cpus) if cpus.len() < intent.reserve.len() => {
-                format!("{share} All of these cores would leave no CPU for queues; those that are reserved whole: --reserve {cpus}")
-            }
-            Some(cpus) => format!("{share} To reserve whole cores: --reserve {cpus}"),
-            None => share,
-        }
+        [share, whole_cores(m.topo, intent).advice()].concat()
     })
 }
 
-/// The reserved CPUs with the other threads of their cores, or if no CPU would be left for queues, without the CPUs of cores
-/// that are only partly reserved. `None`: no core would be reserved as a whole.
-fn whole_cores(m: &Machine, intent: &Intent, beside: &CpuSet) -> Option<CpuSet> {
-    let whole = intent.reserve.union(beside);
-    let leaves_cpus = |reserve: &CpuSet| {
-        !goal::usable(m.topo, &Intent { reserve: reserve.clone(), ..intent.clone() }).cpus.is_empty()
-    };
-    if leaves_cpus(&whole) {
-        return Some(whole);
+/// What to reserve instead of CPUs that share cores with others.
+#[derive(Debug, PartialEq)]
+enum WholeCores {
+    /// The reserved CPUs with the other threads of their cores.
+    All(CpuSet),
+    /// These would leave no CPU for queues. The CPUs of the cores that are reserved completely.
+    Complete(CpuSet),
+    /// The same, and no core is reserved completely.
+    None,
+}
+
+impl WholeCores {
+    fn advice(&self) -> String {
+        match self {
+            Self::All(cpus) => format!(" To reserve whole cores: --reserve {cpus}"),
+            Self::Complete(cpus) => {
+                format!(
+                    " All of these cores would leave no CPU for queues; those that are reserved whole: --reserve {cpus}"
+                )
+            }
+            Self::None => String::new(),
+        }
     }
-    let inside = intent.reserve.difference(&m.topo.beside(beside));
-    Some(inside).filter(|c| !c.is_empty())
+}
+
+fn whole_cores(topo: &Topology, intent: &Intent) -> WholeCores {
+    let beside = topo.beside(&intent.reserve);
+    let whole = intent.reserve.union(&beside);
+    if !goal::usable(topo, &Intent { reserve: whole.clone(), ..intent.clone() }).cpus.is_empty() {
+        return WholeCores::All(whole);
+    }
+    let complete = intent.reserve.difference(&topo.beside(&beside));
+    if complete.is_empty() { WholeCores::None } else { WholeCores::Complete(complete) }
 }
 
 /// CPUs that handle queue interrupts after the plan. Interfaces outside the plan keep theirs, which count while they have a link.
@@ -281,4 +296,28 @@ fn drop_in_of(cpus: &CpuSet, nodes: BTreeSet<NodeId>, has_nodes: bool, nodeless:
         _ => {}
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::machines::{self, NicSpec};
+    use ringwise_testkit::topo::CpuSpec;
+
+    use super::*;
+
+    #[test]
+    fn whole_cores_are_only_proposed_if_they_leave_cpus_for_queues() {
+        let s = machines::host("w", CpuSpec::flat(4, 2), vec![NicSpec::new("eth1", "igb", Some(0), 8, 8)]).snapshot();
+        let t = &s.topology;
+        let firsts: CpuSet = t.online.iter().filter(|c| t.siblings_of(*c).first() == Some(*c)).collect();
+        assert_eq!((t.online.len(), firsts.len()), (8, 4));
+        let last = t.siblings_of(firsts.iter().last().unwrap());
+        let of = |reserve: &CpuSet| whole_cores(t, &Intent { reserve: reserve.clone(), ..Intent::default() });
+        assert_eq!(of(&CpuSet::one(last.first().unwrap())), WholeCores::All(last.clone()));
+        assert_eq!(of(&firsts.union(&last)), WholeCores::Complete(last.clone()));
+        assert_eq!(of(&firsts), WholeCores::None);
+        assert_eq!(WholeCores::All(last.clone()).advice(), format!(" To reserve whole cores: --reserve {last}"));
+        assert!(WholeCores::Complete(last.clone()).advice().ends_with(&format!(": --reserve {last}")));
+        assert_eq!(WholeCores::None.advice(), "");
+    }
 }

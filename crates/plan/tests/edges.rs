@@ -245,22 +245,6 @@ fn half_a_reserved_core_is_reported() {
     assert!(warned("0") && !warned(&threads));
 }
 
-/// One thread of each core, except of the last core, of which both are reserved.
-#[test]
-fn whole_cores_are_only_proposed_if_they_leave_cpus_for_queues() {
-    let s = host(vec![igb("eth1", 0, 8)]);
-    let t = &s.topology;
-    let firsts: CpuSet = t.online.iter().filter(|c| t.siblings_of(*c).first() == Some(*c)).collect();
-    let last = t.siblings_of(firsts.iter().last().unwrap());
-    let warning = |reserve: &CpuSet| {
-        let all = Intent { goal: Goal::Balanced, smt: Some(Smt::All), reserve: reserve.clone(), ..Intent::default() };
-        ok(&s, &all).warnings.into_iter().find(|w| w.starts_with("the reserved CPUs share cores")).unwrap()
-    };
-    let some = warning(&firsts.union(&last));
-    assert!(some.ends_with(&format!("; those that are reserved whole: --reserve {last}")), "{some}");
-    assert!(warning(&firsts).ends_with("slow each other down."), "{}", warning(&firsts));
-}
-
 #[test]
 fn another_number_of_queues_needs_permission() {
     let s = host(vec![igb("eth1", 0, 8)]);
