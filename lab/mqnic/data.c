@@ -121,6 +121,8 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 			queue = r->ring_cookie;
 		}
 	}
+	/* The sender's software hash does not travel with the packet. */
+	skb_clear_hash(skb);
 	if (f.type) {
 		hash = mq_hash(rss, &f, &l4);
 		if (!mq_quirk(nic, MQ_NO_HASH))
