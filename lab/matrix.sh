@@ -2,13 +2,14 @@
 # (bench/6*.sh): ringwise against what people use instead. Packets cost time on the CPU that handles them. The cost, the flows and the
 # offered rates are here and in the sections; they do not change once a row was measured.
 
+# The router's CPUs are 0 to ROUTER_CPUS - 1; OTHER_CPUS are those of the generator and of the sink. A row on a smaller host sets these
+# three after this file.
+ROUTER_CPUS=12
+OTHER_CPUS=12-15
 # shellcheck disable=SC2034 # used by the sections
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
 # One thread of each of the router's cores.
 ROUTER_CORES=0,2,4,6,8,10
-# For the calibration. Empty: the NICs have one queue, so only one CPU is calibrated. (With RPS, the CPU of the interrupt both polls the
-# NIC and handles packets, and six CPUs carry less than six times as much.)
-SIX_QUEUES="--queues 6 --allow-disruption"
 
 # A packet costs 2 ms on a CPU: 500 packets a second. Two threads of a core that are busy at the same time take 1.5 times as long each:
 # a core carries 667 a second, all six 4,000. The CPU is halted for this time, so that 12 busy CPUs of the guest need less than one of
@@ -41,7 +42,7 @@ against_loop() {
 		_cpu=0
 		for _n in $(queue_vectors "$_dev"); do
 			echo $_cpu >"/proc/irq/$_n/smp_affinity_list"
-			_cpu=$(((_cpu + 1) % 12))
+			_cpu=$(((_cpu + 1) % ROUTER_CPUS))
 		done
 	done
 }
@@ -50,7 +51,7 @@ against_loop() {
 against_irqbalance() {
 	new
 	_far=$(for _dev in far0 far1 far2; do irqs $_dev; done | awk '{ print "--banirq=" $1 }')
-	export IRQBALANCE_BANNED_CPULIST=12-15
+	export IRQBALANCE_BANNED_CPULIST=$OTHER_CPUS
 	# shellcheck disable=SC2086 # one option for each interrupt
 	start $_far
 	eval "load_once 20s $LOAD"
@@ -76,7 +77,7 @@ sampled_plan() {
 			sleep 1
 			[ "$(cat /sys/class/net/eth0/statistics/rx_packets)" -lt $((_before + 2000)) ] || break
 		done
-		ringwise plan eth0 eth1 eth2 --goal forward --exclude-cpus 12-15 --sample 15s --out /tmp/sampled.plan >/tmp/sampled 2>&1
+		ringwise plan eth0 eth1 eth2 --goal forward --exclude-cpus $OTHER_CPUS --sample 15s --out /tmp/sampled.plan >/tmp/sampled 2>&1
 	) &
 	_sampling=$!
 	eval "load_once 40s $LOAD"
@@ -99,17 +100,22 @@ load_once() {
 	check "a load of $_time" grep -q '"kind":"trial"' /tmp/load.jsonl
 }
 
-# calibrated: one CPU and six forward what the cost allows, within 10 %; otherwise nothing is measured
+# calibrated: one CPU, and one thread of each core, forward what the cost allows, within 10 %; otherwise nothing is measured. With NICs
+# of one queue, only one CPU is calibrated: with RPS, the CPU of the interrupt both polls the NIC and handles packets, and six CPUs
+# carry less than six times as much.
 calibrated() {
+	_cores=$(echo "$ROUTER_CORES" | tr , '\n' | wc -l)
+	_spread=
+	[ "$QUEUES" = 1 ] || _spread="--queues $_cores --allow-disruption"
 	against_cpu0
 	eval "rate_once $LOAD"
 	within "one CPU" "$(rate_of before)" $((1000000000 / COST_NS))
-	[ -z "$SIX_QUEUES" ] || within "six CPUs" "$(rate_of six)" $((6 * 1000000000 / COST_NS))
+	[ "$QUEUES" = 1 ] || within "a thread of each core" "$(rate_of cores)" $((_cores * 1000000000 / COST_NS))
 }
 rate_once() {
 	rm -f /tmp/load.jsonl
 	ringwise bench forward "$@" --rate $OVERLOAD --pairs 1 --calibrate 0 --trial 4s --warm 1s --yes --capture none --results /tmp/load.jsonl \
-		--state "six=--goal balanced $SIX_QUEUES --cpus $ROUTER_CORES" >/tmp/load 2>&1 ||
+		--state "cores=--goal balanced $_spread --cpus $ROUTER_CORES" >/tmp/load 2>&1 ||
 		not_ok "the calibration" "$(tail -n 3 /tmp/load)"
 }
 # rate_of STATE: packets a second of the only trial of that state in the file of the last load
@@ -161,7 +167,7 @@ row() {
 			lossless) _how="--calibrate 0 --rate $OVERLOAD --find-rate" _trial=5s ;;
 			esac
 			eval "measured matrix-$_row-$_other-$_what forward $LOAD $_how --pairs $(pick 10 2) --trial $_trial --warm 1s \
-				--state 'balanced=--goal balanced --exclude-cpus 12-15' --state 'forward=--goal forward --exclude-cpus 12-15' $STATE"
+				--state 'balanced=--goal balanced --exclude-cpus $OTHER_CPUS' --state 'forward=--goal forward --exclude-cpus $OTHER_CPUS' $STATE"
 		done
 	done
 }

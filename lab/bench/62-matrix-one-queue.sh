@@ -11,6 +11,6 @@
 . /h/matrix.sh
 
 # shellcheck disable=SC2034 # used by the functions of bench.sh and matrix.sh
-QUEUES=1 SIX_QUEUES=
+QUEUES=1
 router_with_cost
 row one-queue
