@@ -50,6 +50,7 @@ mod refusal;
 mod rfs;
 mod rps;
 mod rules;
+mod same_number;
 mod sampled_groups;
 mod score;
 mod select;

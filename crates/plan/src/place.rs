@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use ringwise_model::natural::compare as natural;
 use ringwise_model::order::Order;
-use ringwise_model::{FarNode, Goal, IfIndex, NicKind, Smt};
+use ringwise_model::{Dir, FarNode, Goal, IfIndex, NicKind, Smt};
 
 use crate::dev::{Dev, Unit};
 use crate::goal::{self, Resolved};
 use crate::keep_layout::{self, StayCandidate};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCandidate, CpuPicker, Loads, candidates};
+use crate::same_number::{self, Change, Numbered};
 use crate::{Refusal, groups, shares};
 
 /// The candidates that devices with the same idea of near have in common.
@@ -175,6 +176,43 @@ impl Alike {
     }
 }
 
+impl Alike {
+    /// The queues by number, with what happens to them if this layout is planned.
+    fn numbered<'z>(
+        &self,
+        m: &Machine,
+        devs: &[Dev],
+        zone: &'z Zone,
+        ordered: bool,
+        cpus: &[Option<usize>],
+    ) -> Numbered<'z> {
+        let first = &devs[self.devs[0]];
+        let change = |d: &Dev, u: &Unit, cpu: Option<usize>| {
+            if d.channels.is_some() {
+                return Change::Moves;
+            }
+            let of = |q: &usize| [Dir::Rx, Dir::Tx].map(|dir| d.vector(dir, *q as u32));
+            let vectors = || u.queues.iter().flat_map(of).flatten();
+            if vectors().any(|v| Dev::now(m, v) != cpu) {
+                Change::Moves
+            } else if vectors().any(|v| v.asked.known().is_none_or(|asked| asked.len() != 1)) {
+                Change::Pinned
+            } else {
+                Change::Stays
+            }
+        };
+        let of = |place: usize| -> Option<(usize, Change)> {
+            let units = self.devs.iter().filter_map(|i| Some((&devs[*i], self.places(&devs[*i]).nth(place)?)));
+            let all = units.map(|(d, u)| change(d, u, cpus.get(place).copied().flatten()));
+            let queue = self.devs.iter().find_map(|i| self.places(&devs[*i]).nth(place)?.queues.first().copied())?;
+            Some((queue, all.max()?))
+        };
+        let fixed = first.units.iter().filter(|u| self.devs.len() == 1 && u.fixed.is_some());
+        let fixed = fixed.filter_map(|u| Some((*u.queues.first()?, u.fixed??))).collect();
+        Numbered { zone, places: (0..self.n).map_while(of).collect(), fixed, ordered }
+    }
+}
+
 fn sets(m: &Machine, devs: &[Dev], places: &Placements) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
@@ -310,7 +348,15 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
         .chain(elsewhere(m))
         .collect();
     let cands: Vec<&[CoreCandidate]> = places.values().map(|p| p.cands.as_slice()).collect();
-    for (g, cpus) in sets.iter().zip(keep_layout::stay(m, &cands, &stayers)) {
+    let mut layouts = keep_layout::stay(m, &cands, &stayers);
+    let numbered: Vec<Numbered> = sets
+        .iter()
+        .zip(&stayers)
+        .zip(&layouts)
+        .map(|((g, stayer), cpus)| g.numbered(m, devs, &places[&g.zone].zone, stayer.ordered, cpus))
+        .collect();
+    same_number::spread(m, &numbered, &mut layouts);
+    for (g, cpus) in sets.iter().zip(layouts) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];

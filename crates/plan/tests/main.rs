@@ -19,6 +19,7 @@ mod programs;
 mod properties;
 mod rings;
 mod sampled;
+mod same_number;
 mod shares;
 mod steering;
 mod traffic_classes;

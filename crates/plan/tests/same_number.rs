@@ -1,0 +1,81 @@
+//! Queues of the same number on different CPUs.
+
+use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, Snapshot};
+use ringwise_plan::{Plan, plan};
+use ringwise_testkit::machines::{self, NicSpec};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::CpuSpec;
+
+const GOALS: [Goal; 2] = [Goal::Forward, Goal::Balanced];
+
+/// Row "udp" of the matrix: eight cores with two threads (0 and 1 of one core, 2 and 3, …), of which the router has six, and three ports
+/// with eight queues, where the kernel placed them. All interrupts are free to move.
+fn router() -> Snapshot {
+    let nics = (0..3).map(|n| NicSpec::new(&format!("eth{n}"), "igb", Some(0), 8, 8)).collect();
+    let mut s = machines::host("router12", CpuSpec::flat(8, 2), nics).snapshot();
+    let placed = [[3, 4, 5, 6, 7, 8, 9, 10], [13, 15, 1, 2, 3, 4, 5, 6], [0, 7, 8, 9, 10, 11, 13, 15]];
+    for (nic, placed) in s.nics.iter_mut().zip(placed) {
+        for (v, cpu) in nic.vectors.iter_mut().filter(|v| v.is_queue()).zip(placed) {
+            v.effective = Fact::Known(CpuSet::one(CpuId(cpu)));
+        }
+    }
+    s
+}
+
+fn planned(s: &Snapshot, goal: Goal) -> Plan {
+    let intent = Intent { goal, exclude_cpus: "12-15".parse().unwrap(), ..Intent::default() };
+    plan(s, &intent, &[]).unwrap()
+}
+
+fn cpus(p: &Plan) -> Vec<Vec<u32>> {
+    p.layout.iter().map(|d| d.queues.iter().map(|q| q.cpu.unwrap().0).collect()).collect()
+}
+
+/// The pairs of ports whose queues of this number are on one core.
+fn on_one_core(layout: &[Vec<u32>], queue: usize) -> usize {
+    let core = |port: usize| layout[port][queue] / 2;
+    [(0, 1), (0, 2), (1, 2)].into_iter().filter(|(a, b)| core(*a) == core(*b)).count()
+}
+
+#[test]
+fn ports_of_a_router_have_queues_of_one_number_on_different_cores() {
+    for goal in GOALS {
+        let layout = cpus(&planned(&router(), goal));
+        for queue in 0..8 {
+            assert_eq!(on_one_core(&layout, queue), 0, "{goal}: queue {queue} of {layout:?}");
+        }
+        // Still two queues on each of the twelve CPUs.
+        let on = |cpu: u32| layout.iter().flatten().filter(|c| **c == cpu).count();
+        assert_eq!((0..16).map(on).collect::<Vec<_>>(), [[2; 12].as_slice(), &[0; 4]].concat(), "{goal}");
+    }
+}
+
+#[test]
+fn the_layout_stays_when_it_is_planned_again() {
+    for goal in GOALS {
+        let s = router();
+        let first = planned(&s, goal);
+        let again = planned(&project(&s, &first.target), goal);
+        assert_eq!(cpus(&again), cpus(&first), "{goal}");
+        assert!(again.steps.is_empty(), "{goal}: {:?}", again.steps);
+    }
+}
+
+/// Queue *i* on CPU *i* of every port, as the loops of old articles have it: queues do not move only because of their numbers.
+#[test]
+fn queues_that_are_pinned_to_their_cpus_stay() {
+    let mut s = machines::host(
+        "loop",
+        CpuSpec::flat(8, 1),
+        (0..2).map(|n| NicSpec::new(&format!("eth{n}"), "igb", Some(0), 8, 8)).collect(),
+    )
+    .snapshot();
+    for nic in &mut s.nics {
+        for (v, cpu) in nic.vectors.iter_mut().filter(|v| v.is_queue()).zip(0..) {
+            let one = Fact::Known(CpuSet::one(CpuId(cpu)));
+            (v.asked, v.effective) = (one.clone(), one);
+        }
+    }
+    let p = plan(&s, &Intent::default(), &[]).unwrap();
+    assert_eq!(cpus(&p), [[0, 1, 2, 3, 4, 5, 6, 7]; 2]);
+}
