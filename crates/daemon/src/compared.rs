@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{BalancedSetting, Verify};
 use ringwise_discover::sockets::Listener;
-use ringwise_model::{Flow, Snapshot};
+use ringwise_model::{Flow, Goal, Snapshot};
 
 use crate::replan::Replanned;
 
@@ -18,8 +18,9 @@ pub(crate) struct LoadLayout {
     pub core: BTreeMap<u32, u32>,
     /// RPS masks that may be changed, by interface.
     pub masks: BTreeMap<String, MaskRule>,
-    /// Interfaces whose XPS masks follow the interrupts: all of them are as applied, and the configuration requests no others.
-    pub xps: BTreeSet<String>,
+    /// Interfaces whose XPS masks follow the interrupts: all of them are as applied, and the configuration requests no others. With the goal
+    /// by which the plan chose them.
+    pub xps: BTreeMap<String, Goal>,
 }
 
 /// The RPS mask of the only receive queue of an interface.

@@ -109,9 +109,7 @@ impl Service<'_> {
 
     /// XPS masks that follow the interrupt: as the plan would lay them out, if they are so for the present CPUs. `None`: they stay.
     fn xps(&self, nic: &Nic, m: &InterruptMove) -> Option<Vec<(Address, Setting, Setting)>> {
-        if !self.machine.xps.contains(nic.name()) {
-            return None;
-        }
+        let goal = *self.machine.xps.get(nic.name())?;
         let devs = [nic.name().to_string()];
         let parts = Parts { cores: true, ..Parts::LEAST };
         let options = Options { parts, ..Options::layout(&devs) };
@@ -122,7 +120,7 @@ impl Service<'_> {
         let next = |q: &TxQueue| if vector(q)?.irq == moved { Some(CpuId(m.to)) } else { cpu(q) };
         let of = |cpu: &dyn Fn(&TxQueue) -> Option<CpuId>| -> Option<Vec<CpuSet>> {
             let cpus: Vec<CpuId> = nic.tx_queues.iter().map(cpu).collect::<Option<_>>()?;
-            ringwise_intent::xps_masks(nic, &host.topology, &cpus)
+            ringwise_intent::xps_masks(nic, &host.topology, goal, &cpus)
         };
         let (now, next) = (of(&cpu)?, of(&next)?);
         let live: Vec<CpuSet> = nic.tx_queues.iter().map(|q| q.xps_cpus.known().cloned()).collect::<Option<_>>()?;

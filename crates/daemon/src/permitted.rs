@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::Standing;
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{CpuId, CpuSet, Dir, Topology};
+use ringwise_model::{CpuId, CpuSet, Dir, Goal, Topology};
 
 use crate::compared::{Compared, LoadLayout, MaskRule, PermittedCpus};
 use crate::requests::Requests;
@@ -26,7 +26,7 @@ impl Service<'_> {
         let machine = LoadLayout {
             core: t.online.iter().filter_map(core).collect(),
             masks: names.iter().filter_map(|d| Some((d.clone(), mask(d, requests, seen, &topology)?))).collect(),
-            xps: names.iter().filter(|dev| xps_follows(dev, requests, seen)).cloned().collect(),
+            xps: names.iter().filter_map(|dev| Some((dev.clone(), xps_goal(dev, requests, seen)?))).collect(),
         };
         (names.into_iter().filter_map(|dev| permitted(&dev).map(|cpus| (dev, cpus))).collect(), machine)
     }
@@ -47,13 +47,13 @@ fn mask<'t>(dev: &str, requests: &Requests, seen: &Compared, topology: &dyn Fn()
     Some(MaskRule { queue, cpu: cpu.0, helpers, applied })
 }
 
-/// Whether the plan chose the XPS masks of the interface, and all of them are as applied.
-fn xps_follows(dev: &str, requests: &Requests, seen: &Compared) -> bool {
-    let Some((nic, part)) = requests.of(dev) else { return false };
+/// The goal by which the plan chose the XPS masks of the interface. `None`: it did not, or one of them is not as applied.
+fn xps_goal(dev: &str, requests: &Requests, seen: &Compared) -> Option<Goal> {
+    let (nic, part) = requests.of(dev)?;
     let own = |s: &&Standing| s.want.dev() == Some(dev) && matches!(s.want, Setting::XpsCpus { .. });
     let own: Vec<&Standing> = seen.in_effect.settings.iter().filter(own).collect();
     let all = own.len() == nic.tx_queues.len() && own.iter().all(|s| s.how.holds());
-    all && own.len() > 1 && part.lays_xps_out(nic)
+    (all && own.len() > 1 && part.lays_xps_out(nic)).then(|| part.intent.goal_of(dev))
 }
 
 fn numbers(cpus: &CpuSet) -> BTreeSet<u32> {

@@ -83,6 +83,13 @@ pub fn ports_alike(goal: Goal) -> bool {
     goal == Goal::Forward
 }
 
+/// Whether a CPU sends through all transmit queues whose interrupts it handles. A CPU that forwards what several receive queues get would
+/// otherwise fill the ring of one transmit queue before it cleans it: NAPI handles up to 64 packets of each queue in turn. Goals for
+/// programs leave these queues to CPUs that would have none of their own.
+pub(crate) fn sends_through_own_queues(goal: Goal) -> bool {
+    matches!(goal, Goal::Forward | Goal::Balanced)
+}
+
 /// Whether an idle core of a nearby node takes precedence over a second thread of the device's own node.
 pub(crate) fn near_is_wide(goal: Goal) -> bool {
     goal == Goal::Forward

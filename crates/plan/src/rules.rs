@@ -123,7 +123,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "Q16",
         title: "CPU without a transmit queue",
-        why: "A CPU in no XPS mask falls back to the hash over all queues; every online CPU should be in exactly one mask.",
+        why: "A CPU in no XPS mask falls back to the hash over all queues; every online CPU should be in a mask.",
         source: SCALING,
     },
     RuleText {

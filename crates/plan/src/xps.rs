@@ -1,4 +1,5 @@
-//! Transmit packet steering: every online CPU sends through one queue, its own queue if it has one.
+//! Transmit packet steering: every online CPU sends through one queue, its own queue if it has one. With goals `forward` and
+//! `balanced`, a CPU that handles the interrupts of several queues sends through all of them.
 //!
 //! A mask only selects the queue that a CPU sends through; it puts no work on that CPU. So isolated and reserved CPUs are
 //! included: a CPU in no mask falls back to a hash over all queues (rule Q16).
@@ -7,16 +8,16 @@
 //! its priority (`__get_xps_queue_idx` in net/core/dev.c), and a mask applies to the class of its queue (`__netif_set_xps_queue`). So every
 //! CPU gets one queue in each class. A queue that belongs to no class accepts no mask (EINVAL).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Match, Reason, Setting, xps as knob_xps};
-use ringwise_model::{Cause, CpuId, CpuSet, Fact, Intent, Knob, Nic, QueueRange, Topology};
+use ringwise_knob::{Address, Match, Reason, Setting, xps as knob_xps};
+use ringwise_model::{Cause, CpuId, CpuSet, Fact, Goal, Intent, Knob, Nic, QueueRange, Topology};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
 use crate::target::{PlanBuilder, StepReason};
 use crate::wanted::RequestedSetting;
-use crate::{NotPossible, Obstacle, irq};
+use crate::{NotPossible, Obstacle, goal, irq};
 
 /// Queues by the number of CPUs that send through them.
 struct Share<'a> {
@@ -40,20 +41,24 @@ impl Share<'_> {
     }
 }
 
-/// The transmit queue of every online CPU; `cpu` is the interrupt's CPU of each queue.
-pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
+/// The transmit queue of every online CPU; `cpu` is the interrupt's CPU of each queue. A queue with a configured mask sends for the CPUs
+/// of this mask, and for no others.
+pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>], configured: &Configured) -> Vec<Option<usize>> {
     let n = m.cpus.len();
     let mut on_cpu: Vec<Vec<usize>> = vec![Vec::new(); n];
     let mut on_core: Vec<Vec<usize>> = vec![Vec::new(); m.cores.len()];
     let mut on_l3: Vec<Vec<usize>> = vec![Vec::new(); m.l3s.len()];
     for (q, c) in cpu.iter().enumerate() {
-        if let Some(c) = *c {
+        if let Some(c) = c.filter(|_| !configured.contains_key(&q)) {
             on_cpu[c].push(q);
             on_core[m.core[c]].push(q);
             on_l3[m.l3[c]].push(q);
         }
     }
     let mut s = Share { cpu, count: vec![0; cpu.len()], of: vec![None; n] };
+    for (queue, mask) in configured {
+        s.give(mask.iter().filter_map(|c| m.at(c)), *queue);
+    }
     // First choice is the queue of the CPU's own interrupt, then that of its core, then for each core one of the same L3.
     for (c, queues) in on_cpu.iter().enumerate() {
         if let Some(q) = s.least(queues) {
@@ -111,13 +116,13 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
             }
         }
     }
-    fill_empty(m, &mut s, &on_cpu);
+    fill_empty(m, &mut s, &on_cpu, configured);
     s.of
 }
 
 /// As long as there are enough CPUs, no queue stays without one: it takes over a CPU from the queue with the most CPUs.
-fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
-    let empty: Vec<usize> = (0..s.count.len()).filter(|q| s.count[*q] == 0).collect();
+fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>], configured: &Configured) {
+    let empty: Vec<usize> = (0..s.count.len()).filter(|q| s.count[*q] == 0 && !configured.contains_key(q)).collect();
     if empty.is_empty() {
         return;
     }
@@ -125,11 +130,12 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
     for (c, q) in s.of.iter().enumerate() {
         if let Some(q) = *q
             && on_cpu[c].is_empty()
+            && !configured.contains_key(&q)
         {
             spare[q].push(c);
         }
     }
-    let mut donors: std::collections::BTreeSet<(usize, usize)> = (0..s.count.len())
+    let mut donors: BTreeSet<(usize, usize)> = (0..s.count.len())
         .filter(|q| s.count[*q] > 1 && !spare[*q].is_empty())
         .map(|q| (s.count[q], q))
         .collect::<BTreeSet<_>>();
@@ -148,10 +154,25 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
     }
 }
 
+/// Configured masks by queue.
+type Configured = BTreeMap<usize, CpuSet>;
+
+/// The mask that the user configured for this queue.
+fn configured(dev: &str, queue: u32, out: &PlanBuilder) -> Option<CpuSet> {
+    let address = Address::XpsCpus { dev: dev.into(), queue };
+    match out.entries.get(&address).filter(|_| out.laid.contains(&address))? {
+        (_, Setting::XpsCpus { cpus, .. }, _) => Some(cpus.clone()),
+        _ => None,
+    }
+}
+
 /// The CPUs of each transmit queue; `cpu` is the interrupt's CPU of each queue.
-fn masks(m: &Machine, cpu: &[Option<usize>]) -> Vec<CpuSet> {
+fn masks(m: &Machine, goal: Goal, cpu: &[Option<usize>], configured: &Configured) -> Vec<CpuSet> {
     let mut masks = vec![CpuSet::new(); cpu.len()];
-    for (c, q) in spread(m, cpu).iter().enumerate() {
+    if goal::sends_through_own_queues(goal) {
+        masks = cpu.iter().map(|at| at.map_or_else(CpuSet::new, |c| CpuSet::one(m.cpus[c]))).collect();
+    }
+    for (c, q) in spread(m, cpu, configured).iter().enumerate() {
         if let Some(q) = q {
             masks[*q].insert(m.cpus[c]);
         }
@@ -186,13 +207,13 @@ fn ranges(nic: &Nic, queues: u32) -> Result<Vec<QueueRange>, Obstacle> {
 
 /// The XPS masks that a plan lays out for transmit queues whose interrupts have these CPUs, for the service that moves interrupts.
 /// `None`: the plan lays none out.
-pub fn xps_masks(nic: &Nic, topology: &Topology, cpus: &[CpuId]) -> Option<Vec<CpuSet>> {
+pub fn xps_masks(nic: &Nic, topology: &Topology, goal: Goal, cpus: &[CpuId]) -> Option<Vec<CpuSet>> {
     let m = Machine::new(topology);
     let cpus: Vec<Option<usize>> = cpus.iter().map(|c| m.at(*c)).collect();
     let mut out = vec![CpuSet::new(); cpus.len()];
     for r in ranges(nic, cpus.len() as u32).ok()? {
         let range = r.first as usize..r.end() as usize;
-        for (mask, of_queue) in out[range.clone()].iter_mut().zip(masks(&m, &cpus[range])) {
+        for (mask, of_queue) in out[range.clone()].iter_mut().zip(masks(&m, goal, &cpus[range], &Configured::new())) {
             *mask = of_queue;
         }
     }
@@ -244,7 +265,8 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
             cannot(out, Obstacle::ClassInterruptCpusUnknown { class });
             continue;
         }
-        for (q, cpus) in (r.first..).zip(masks(m, cpu)) {
+        let configured = (0..r.count).filter_map(|q| Some((q as usize, configured(name, r.first + q, out)?))).collect();
+        for (q, cpus) in (r.first..).zip(masks(m, d.goal, cpu, &configured)) {
             want(m, d, learned, out, Planned { queue: q, cpus, found, range: r, requested_by, anew });
         }
     }

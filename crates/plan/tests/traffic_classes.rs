@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::Setting;
-use ringwise_model::{CpuId, CpuSet, Fact, Intent, QueueRange, Snapshot, TrafficClasses, Unread};
+use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, QueueRange, Snapshot, TrafficClasses, Unread};
 use ringwise_plan::{Obstacle, Plan, plan, xps_masks};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -55,7 +55,7 @@ fn every_cpu_has_one_queue_in_each_class() {
     }
     // The service that moves interrupts lays the same masks out.
     let cpus: Vec<CpuId> = layout.iter().map(|q| q.cpu.unwrap()).collect();
-    let same = xps_masks(&s.nics[0], &s.topology, &cpus).unwrap();
+    let same = xps_masks(&s.nics[0], &s.topology, Goal::Balanced, &cpus).unwrap();
     assert_eq!(all.into_values().collect::<Vec<_>>(), same[..7]);
     assert!(same[7].is_empty());
 }
@@ -81,7 +81,7 @@ fn classes_that_are_unknown_or_do_not_fit_leave_xps_alone() {
     s.nics[0].classes = Fact::Unknown(unread.clone());
     let p = ok(&s);
     assert_eq!((masks(&p).len(), refused(&p)), (0, vec![&Obstacle::ClassesUnread { unread }]));
-    assert_eq!(xps_masks(&s.nics[0], &s.topology, &[CpuId(0); 8]), None);
+    assert_eq!(xps_masks(&s.nics[0], &s.topology, Goal::Balanced, &[CpuId(0); 8]), None);
     // The second of two overlapping classes has no queue of its own (`netdev_txq_to_tc` finds the first).
     let p = ok(&host(&[(0, 4), (2, 4)]));
     assert_eq!(masks(&p).into_keys().collect::<Vec<_>>(), [0, 1, 2, 3]);

@@ -302,7 +302,7 @@ pub(super) const TOPICS: &[Topic] = &[
              device with one transmit queue has no XPS.",
             "Show|ringwise show DEV: line XPS",
             "Set|ringwise plan --goal GOAL --set 'eth1.xps_cpus.0=0,4'; configuration keys xps_cpus and xps_rxqs",
-            "Goals|every goal gives each CPU the queue whose interrupt is nearest to it",
+            "Goals|each CPU gets the queue with the nearest interrupt; with balanced and forward also its other queues",
             "See|docs/knobs/xps.md; rules Q14 Q15 Q16 Q17",
         ],
         knob: Some(KnobValues::Xps),

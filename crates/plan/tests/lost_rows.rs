@@ -1,5 +1,6 @@
-//! Queues of the same number on different CPUs.
+//! Rows of the matrix that irqbalance or the kernel had won.
 
+use ringwise_knob::Setting;
 use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{self, NicSpec};
@@ -78,4 +79,28 @@ fn queues_that_are_pinned_to_their_cpus_stay() {
     }
     let p = plan(&s, &Intent::default(), &[]).unwrap();
     assert_eq!(cpus(&p), [[0, 1, 2, 3, 4, 5, 6, 7]; 2]);
+}
+
+/// Row "few-cpus" of the matrix: more queues than CPUs. A CPU that forwards what several receive queues get sends through all transmit
+/// queues whose interrupts it handles: one ring alone is full before the CPU cleans it.
+#[test]
+fn a_cpu_with_several_queues_sends_through_all_of_them() {
+    let nics = (0..3).map(|n| NicSpec::new(&format!("eth{n}"), "igb", Some(0), 8, 8)).collect();
+    let s = machines::host("router4", CpuSpec::flat(4, 2), nics).snapshot();
+    let masks = |goal| -> Vec<(u32, CpuSet)> {
+        let intent = Intent { goal, exclude_cpus: "4-7".parse().unwrap(), ..Intent::default() };
+        let of = |t: &Setting| match t {
+            Setting::XpsCpus { dev, queue, cpus } if dev == "eth2" => Some((*queue, cpus.clone())),
+            _ => None,
+        };
+        plan(&s, &intent, &[]).unwrap().target.iter().filter_map(of).collect()
+    };
+    let of_cpu = |masks: &[(u32, CpuSet)], cpu| masks.iter().filter(|(_, m)| m.contains(CpuId(cpu))).count();
+    for goal in GOALS {
+        let masks = masks(goal);
+        assert_eq!((0..8).map(|cpu| of_cpu(&masks, cpu)).collect::<Vec<_>>(), [2, 2, 2, 2, 1, 1, 1, 1], "{goal}");
+    }
+    // Programs on the other CPUs share no queue with them.
+    let masks = masks(Goal::Rpc);
+    assert!((0..8).all(|cpu| of_cpu(&masks, cpu) == 1), "{masks:?}");
 }
