@@ -1,5 +1,5 @@
-# The matrix, row "far": the router of row "node", but the kernel places interrupts on node 1 unless told otherwise, as with
-# irqaffinity= on its command line.
+# The matrix, row "far": the router of row "node", but the default affinity of interrupts has only CPUs of node 1, as with
+# irqaffinity= on the kernel's command line.
 # hosts: router12-nodes
 # kernels: all
 # timeout: 7200

@@ -95,12 +95,16 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
 }
 
 /// The rows of the matrix, with the text of their sections.
-const ROWS: [(&str, &str); 5] = [
+const ROWS: [(&str, &str); 9] = [
     ("uniform", include_str!("../../lab/bench/text/matrix-uniform.md")),
     ("udp", include_str!("../../lab/bench/text/matrix-udp.md")),
     ("one-queue", include_str!("../../lab/bench/text/matrix-one-queue.md")),
     ("heavy", include_str!("../../lab/bench/text/matrix-heavy.md")),
     ("heavy-sampled", include_str!("../../lab/bench/text/matrix-heavy-sampled.md")),
+    ("few-cpus", include_str!("../../lab/bench/text/matrix-few-cpus.md")),
+    ("node", include_str!("../../lab/bench/text/matrix-node.md")),
+    ("far", include_str!("../../lab/bench/text/matrix-far.md")),
+    ("busy", include_str!("../../lab/bench/text/matrix-busy.md")),
 ];
 /// What ringwise is compared with in each row.
 const OTHERS: [(&str, &str); 5] = [
