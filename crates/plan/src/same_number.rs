@@ -4,10 +4,13 @@
 //! (`netdev_rss_key_fill`), which is the same for all interfaces, so flows between the same addresses arrive on queues of the
 //! same number. If these queues share a CPU, it handles the load of several interfaces while others are idle.
 //!
+//! Threads of one core count, too, as long as there are at least twice as many cores as interfaces; otherwise they cannot be avoided, and
+//! queues would move for little.
+//!
 //! Queues of one interface exchange their CPUs, so the number of queues on each CPU stays the same. A queue that is pinned to its
 //! planned CPU already does not move for this.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::machine::{Machine, Zone};
 
@@ -42,10 +45,12 @@ impl Taken {
         self.0.entry(queue).or_default().push(cpu);
     }
 
-    /// How many queues of this number the core has; those of the CPU count twice.
-    fn at(&self, m: &Machine, queue: usize, cpu: usize) -> usize {
+    /// How many queues of this number the CPU has; with `cores` those of the core count half of that.
+    fn at(&self, m: &Machine, queue: usize, cpu: usize, cores: bool) -> usize {
         let there = self.0.get(&queue).into_iter().flatten();
-        there.map(|c| usize::from(m.core[*c] == m.core[cpu]) + usize::from(*c == cpu)).sum()
+        there
+            .map(|c| usize::from(*c == cpu) + usize::from(if cores { m.core[*c] == m.core[cpu] } else { *c == cpu }))
+            .sum()
     }
 }
 
@@ -57,9 +62,11 @@ pub(crate) fn spread(m: &Machine, devs: &[Numbered], layouts: &mut [Vec<Option<u
         devs.iter().zip(layouts).partition(|(d, _)| d.ordered || d.places.iter().all(|(_, c)| *c == Change::Stays));
     for (rigid, (d, cpus)) in rigid.into_iter().map(|d| (true, d)).chain(free.into_iter().map(|d| (false, d))) {
         if !rigid {
-            shift(m, &taken, d, cpus);
+            let used: BTreeSet<usize> = cpus.iter().flatten().map(|cpu| m.core[*cpu]).collect();
+            let cores = used.len() >= 2 * devs.len();
+            shift(m, &taken, d, cpus, cores);
             for least in [Change::Moves, Change::Pinned] {
-                exchange(m, &taken, d, cpus, least);
+                exchange(m, &taken, d, cpus, cores, least);
             }
         }
         let own = d.places.iter().zip(cpus.iter()).filter_map(|((queue, _), cpu)| Some((*queue, (*cpu)?)));
@@ -74,7 +81,7 @@ fn equal(m: &Machine, d: &Numbered, a: usize, b: usize) -> bool {
 }
 
 /// If all queues move anyway: shifts the whole layout, which reads better than single exchanges.
-fn shift(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>]) {
+fn shift(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>], cores: bool) {
     let Some(known) = cpus.iter().copied().collect::<Option<Vec<usize>>>() else { return };
     let moves = known.len() == d.places.len() && d.places.iter().all(|(_, c)| *c == Change::Moves);
     if !moves || known.iter().any(|cpu| !equal(m, d, *cpu, known[0])) {
@@ -82,7 +89,7 @@ fn shift(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>]) {
     }
     let shared = |by: &usize| -> usize {
         let at = known.iter().cycle().skip(*by);
-        d.places.iter().zip(at).map(|((queue, _), cpu)| taken.at(m, *queue, *cpu)).sum()
+        d.places.iter().zip(at).map(|((queue, _), cpu)| taken.at(m, *queue, *cpu, cores)).sum()
     };
     if let Some(by) = (0..known.len()).min_by_key(shared) {
         cpus.rotate_left(by);
@@ -90,9 +97,9 @@ fn shift(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>]) {
 }
 
 /// Exchanges among the places of one device that change at least as much as `least`.
-fn exchange(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>], least: Change) {
+fn exchange(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>], cores: bool, least: Change) {
     let places: Vec<usize> = (0..cpus.len()).filter(|p| d.places.get(*p).is_some_and(|(_, c)| *c <= least)).collect();
-    let shared = |place: usize, cpu: usize| taken.at(m, d.places[place].0, cpu);
+    let shared = |place: usize, cpu: usize| taken.at(m, d.places[place].0, cpu, cores);
     for &place in &places {
         let Some(cpu) = cpus[place] else { continue };
         let mine = shared(place, cpu);
