@@ -76,7 +76,9 @@ fn follows(rule: &str, reason: &Reason) -> bool {
     match reason {
         Reason::Reset { reason, .. } => follows(rule, reason),
         Reason::PlacedForCount { .. } => true,
-        Reason::NearestQueue | Reason::QueueWithoutCpu { .. } => !matches!(rule, "Q15" | "Q16"),
+        Reason::NearestQueue | Reason::QueueWithoutCpu { .. } | Reason::ConfiguredForItsCpu => {
+            !matches!(rule, "Q15" | "Q16")
+        }
         Reason::RfsShare { .. } => rule != "Q09",
         _ => false,
     }
@@ -87,8 +89,8 @@ fn severity(rule: &str, cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) ->
     let dev = dev?;
     match rule {
         "A03" if far(cx, dev, steps) && local_cpu_is_free(cx, Some(dev), steps) => Some(Severity::Error),
-        // Every interrupt is on the right CPU at the moment, only not pinned.
-        "A02" if steps.iter().all(|s| wording::is_on_planned_cpu(&s.reason)) => Some(Severity::Info),
+        // Every interrupt is on a good CPU at the moment, only not pinned.
+        "A02" if steps.iter().all(|s| wording::is_on_good_cpu(&s.reason)) => Some(Severity::Info),
         // Without XPS a forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash).
         "Q14" if cx.s.nic(dev).is_some_and(|n| cx.forwards_or_requested(n)) => Some(Severity::Info),
         // There are enough CPUs for all queues, but not near the interface.

@@ -1,7 +1,7 @@
 //! Texts of findings about steps of the plan. The reason of a step describes the future, a finding describes the
 //! present.
 
-use ringwise_knob::Reason;
+use ringwise_knob::{MoveCause, Reason};
 use ringwise_model::words::plural;
 
 /// How many different reasons one line shows. `-v` and JSON list all of them as evidence.
@@ -123,6 +123,11 @@ pub(crate) fn is_same_problem(a: &Reason, b: &Reason) -> bool {
 /// Whether the interrupt is on the planned CPU, although it may move.
 pub(crate) fn is_on_planned_cpu(reason: &Reason) -> bool {
     matches!(reason, Reason::FreeToMove { arrived: true, .. })
+}
+
+/// The same, or it moves only because queues of its number are on its CPU.
+pub(crate) fn is_on_good_cpu(reason: &Reason) -> bool {
+    is_on_planned_cpu(reason) || matches!(reason, Reason::FreeToMove { moved: Some(MoveCause::QueuesOfOneNumber), .. })
 }
 
 /// Follows a finding about interrupts of which only some are on the planned CPU.

@@ -167,6 +167,8 @@ pub enum Reason {
         /// CPU that the plan proposes.
         planned: CpuId,
     },
+    /// Queues of the same number of several interfaces get different CPUs.
+    QueuesOfOneNumber,
     // RPS
     /// The interface has one receive queue.
     OneQueue {
@@ -226,6 +228,8 @@ pub enum Reason {
         /// Number of CPUs.
         cpus: u32,
     },
+    /// The queue gets no CPU: that of its interrupt sends through a queue with configured XPS CPUs.
+    ConfiguredForItsCpu,
     /// XPS is off.
     NoXps {
         /// Number of queues.

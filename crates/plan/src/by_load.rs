@@ -25,7 +25,7 @@ const WORTH: f64 = 0.1;
 /// The layout now is kept if its busiest core has at most this much more than that of the best layout found.
 const AS_GOOD: f64 = 1.05;
 
-/// Exchanges are chosen by the sum of this power of the loads. With squares, two busy queues on the threads of one core stayed there,
+/// Layouts are compared by the sum of this power of the loads. With squares, two busy queues on the threads of one core stayed there,
 /// because they need less time in total than on two cores: 20 + 20 / 2 and 10 instead of 20 + 10 / 2 and 20.
 const POWER: i32 = 4;
 
@@ -124,16 +124,12 @@ impl<'a, 'm> Layout<'a, 'm> {
         self.loads().into_iter().fold(0.0, f64::max)
     }
 
-    /// The sum of a power of the loads, without that of the busiest core: it may be high because of one flow.
-    fn powers(&self, n: i32) -> f64 {
+    /// The sum of [`POWER`]s of the loads, without that of the busiest core: it may be high because of one flow.
+    fn powers(&self) -> f64 {
         let mut loads = self.loads();
         loads.sort_by(f64::total_cmp);
         loads.pop();
-        loads.into_iter().map(|l| l.powi(n)).sum()
-    }
-
-    fn squares(&self) -> f64 {
-        self.powers(2)
+        loads.into_iter().map(|l| l.powi(POWER)).sum()
     }
 
     /// Whether no CPU has more units of a device than it may have.
@@ -224,7 +220,7 @@ impl<'a, 'm> Layout<'a, 'm> {
     /// Exchanges CPUs as long as it makes the loads more even, the busiest cores first.
     fn improve(&mut self, permitted: &Permitted) {
         for _ in 0..2 * self.units.len() {
-            let least = -self.powers(POWER) * 1e-3;
+            let least = -self.powers() * 1e-3;
             let mut cores: Vec<(usize, f64)> = self.loads().into_iter().enumerate().filter(|(_, l)| *l > 0.0).collect();
             cores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             let best = cores.iter().filter_map(|(core, _)| self.best_of(*core, permitted)).find(|b| b.0 < least);
@@ -338,17 +334,18 @@ fn choose(
     let without = Layout::new(m, units);
     let mut best = without.clone();
     best.improve(&permitted);
-    let falls = |was: f64, is: f64| was > 0.0 && is <= was * (1.0 - WORTH);
+    let falls = |was: f64, is: f64, worth: f64| was > 0.0 && is <= was * worth;
     // Another table would change which queues are busy.
     for d in devs.iter_mut().filter(|d| keeps_queues(d, configured)) {
         d.table_sampled = true;
     }
-    if !falls(without.busiest(), best.busiest()) && !falls(without.squares(), best.squares()) {
+    let (was, is) = (without.powers(), best.powers());
+    if !falls(without.busiest(), best.busiest(), 1.0 - WORTH) && !falls(was, is, (1.0 - WORTH).powi(POWER / 2)) {
         return Ok(PlacementChoice::AsGood { packets });
     }
     // A layout that an earlier sample chose stays while it is as good.
     let within =
-        |now: &Layout| now.busiest() <= best.busiest() * AS_GOOD && now.squares() <= best.squares() * AS_GOOD * AS_GOOD;
+        |now: &Layout| now.busiest() <= best.busiest() * AS_GOOD && now.powers() <= best.powers() * AS_GOOD.powi(POWER);
     let chosen = best.now(&permitted).filter(within).unwrap_or_else(|| best.clone());
     let mut moved = 0;
     for (u, was) in chosen.units.iter().zip(&without.units).filter(|(u, was)| u.cpu != was.cpu) {

@@ -97,6 +97,8 @@ pub(crate) struct Dev<'a> {
     pub apart: bool,
     /// By queue: whether a sample of the traffic chose its CPU. Empty: none.
     pub by_load: Vec<bool>,
+    /// By queue: whether it exchanged its CPU with another queue of the device, because queues of its number are there. Empty: none.
+    pub exchanged: Vec<bool>,
     /// Whether its queues were placed by a sample, so that the RSS table has to stay.
     pub table_sampled: bool,
     /// The RSS table that the plan proposes, weighted by the capacity of CPUs.
@@ -142,6 +144,7 @@ impl<'a> Dev<'a> {
             crowded: false,
             apart: false,
             by_load: Vec::new(),
+            exchanged: Vec::new(),
             table_sampled: false,
             table: None,
             rx_vector: Vec::new(),
@@ -233,6 +236,12 @@ impl<'a> Dev<'a> {
 
     pub(crate) fn tx_queue(&self, queue: u32) -> Option<&'a TxQueue> {
         self.tx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.tx_queues[i])
+    }
+
+    /// Whether the queue of this vector exchanged its CPU because of its number.
+    pub(crate) fn is_exchanged(&self, v: &Vector) -> bool {
+        let queue = v.rx().first().or(v.tx().first());
+        queue.is_some_and(|q| self.exchanged.get(*q as usize) == Some(&true))
     }
 
     /// Number of queue pairs after the plan: the larger of the two directions that are known.

@@ -251,6 +251,7 @@ impl<'a> Diagnosis<'a> {
                 Reason::SameNumberOneCpu
                 | Reason::CpuOfOtherInterface { .. }
                 | Reason::CrowdedCache { .. }
+                | Reason::QueuesOfOneNumber
                 | Reason::LessLoaded { .. }
                     if self.only_as_requested(to) =>
                 {
@@ -259,6 +260,7 @@ impl<'a> Diagnosis<'a> {
                 reason @ (Reason::SameNumberOneCpu
                 | Reason::CpuOfOtherInterface { .. }
                 | Reason::CrowdedCache { .. }
+                | Reason::QueuesOfOneNumber
                 | Reason::LessLoaded { .. }) => match self.recount {
                     Some(Recount { rule, queues, .. }) => with(rule, Reason::PlacedForCount { queues }),
                     None => with("R0.09", reason),
@@ -283,6 +285,7 @@ impl<'a> Diagnosis<'a> {
             Reason::BusyInSample { .. } => MoveCause::BusyInSample,
             Reason::CpuOfOtherInterface { .. } => MoveCause::CpuOfOtherInterface,
             Reason::CrowdedCache { .. } => MoveCause::CrowdedCache,
+            Reason::QueuesOfOneNumber => MoveCause::QueuesOfOneNumber,
             _ => MoveCause::SpreadEvenly,
         }
     }
@@ -361,6 +364,9 @@ impl<'a> Diagnosis<'a> {
         let is_shared = self.m.l3s[m.l3[now]].len() > 1;
         if is_shared && m.l3[now] != m.l3[to] && self.per_l3(now) > on_l3(to) {
             return Reason::CrowdedCache { dev: d.name().to_string() };
+        }
+        if d.is_exchanged(v) {
+            return Reason::QueuesOfOneNumber;
         }
         Reason::LessLoaded { planned: m.cpus[to] }
     }

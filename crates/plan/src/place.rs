@@ -12,7 +12,7 @@ use crate::goal::{self, Resolved};
 use crate::keep_layout::{self, StayCandidate};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCandidate, CpuPicker, Loads, candidates};
-use crate::same_number::{self, Change, Numbered};
+use crate::same_number::{self, Change, Numbered, NumberedPlace};
 use crate::{Refusal, groups, shares};
 
 /// The candidates that devices with the same idea of near have in common.
@@ -201,14 +201,21 @@ impl Alike {
                 Change::Stays
             }
         };
-        let of = |place: usize| -> Option<(usize, Change)> {
-            let units = self.devs.iter().filter_map(|i| Some((&devs[*i], self.places(&devs[*i]).nth(place)?)));
-            let all = units.map(|(d, u)| change(d, u, cpus.get(place).copied().flatten()));
-            let queue = self.devs.iter().find_map(|i| self.places(&devs[*i]).nth(place)?.queues.first().copied())?;
-            Some((queue, all.max()?))
+        // By device: its units at these places.
+        let units: Vec<(&Dev, Vec<&Unit>)> =
+            self.devs.iter().map(|i| (&devs[*i], self.places(&devs[*i]).collect())).collect();
+        let of = |place: usize| -> Option<NumberedPlace> {
+            let cpu = cpus.get(place).copied().flatten();
+            let here: Vec<(&Dev, &Unit)> = units.iter().filter_map(|(d, all)| Some((*d, *all.get(place)?))).collect();
+            let receives = here.iter().filter(|(d, u)| u.queues.iter().any(|q| *q < d.rx as usize)).count();
+            Some(NumberedPlace {
+                queues: here.first()?.1.queues.clone(),
+                change: here.iter().map(|(d, u)| change(d, u, cpu)).max()?,
+                kind: (here.len(), receives),
+            })
         };
         let fixed = first.units.iter().filter(|u| self.devs.len() == 1 && u.fixed.is_some());
-        let fixed = fixed.filter_map(|u| Some((*u.queues.first()?, u.fixed??))).collect();
+        let fixed = fixed.filter_map(|u| Some((u.queues.clone(), u.fixed??))).collect();
         Numbered { zone, places: (0..self.n).map_while(of).collect(), fixed, ordered }
     }
 }
@@ -355,17 +362,22 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Placements) {
         .zip(&layouts)
         .map(|((g, stayer), cpus)| g.numbered(m, devs, &places[&g.zone].zone, stayer.ordered, cpus))
         .collect();
+    let before = layouts.clone();
     same_number::spread(m, &numbered, &mut layouts);
-    for (g, cpus) in sets.iter().zip(layouts) {
+    for ((g, cpus), before) in sets.iter().zip(layouts).zip(before) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];
             d.apart = g.apart;
+            d.exchanged = if cpus == before { Vec::new() } else { vec![false; d.cpu.len()] };
             let mut at = 0;
             for u in &d.units {
                 if u.fixed.is_none() {
                     let cpu = cpus.get(at).copied().flatten();
                     u.queues.iter().for_each(|q| d.cpu[*q] = cpu);
+                    if cpu != before.get(at).copied().flatten() {
+                        u.queues.iter().for_each(|q| d.exchanged[*q] = true);
+                    }
                 }
                 if !alone || u.fixed.is_none() {
                     at += 1;

@@ -25,43 +25,67 @@ pub(crate) enum Change {
     Stays,
 }
 
+/// A place in the layout of a device, or of several with one layout.
+pub(crate) struct NumberedPlace {
+    /// Queues with one interrupt.
+    pub queues: Vec<usize>,
+    pub change: Change,
+    /// How many devices have this place, and how many of them a receive queue there. Only equal places are exchanged, because the
+    /// order of the places spreads the receive queues of each device over the cores.
+    pub kind: (usize, usize),
+}
+
 /// A device, or devices with the same layout.
 pub(crate) struct Numbered<'a> {
     pub zone: &'a Zone,
-    /// By place: the number of its queue and what happens to it.
-    pub places: Vec<(usize, Change)>,
-    /// Queues that cannot be moved.
-    pub fixed: Vec<(usize, usize)>,
+    pub places: Vec<NumberedPlace>,
+    /// Queues that cannot be moved, and their CPU.
+    pub fixed: Vec<(Vec<usize>, usize)>,
     /// Whether the order of the CPUs matters.
     pub ordered: bool,
 }
 
-/// CPUs of the queues of other devices, by the number of the queue.
+impl Numbered<'_> {
+    fn stays(&self, place: &NumberedPlace) -> bool {
+        self.ordered || place.change == Change::Stays
+    }
+}
+
+/// How many queues of a number a CPU and a core have.
 #[derive(Default)]
-struct Taken(BTreeMap<usize, Vec<usize>>);
+struct Taken {
+    cpu: BTreeMap<(usize, usize), usize>,
+    core: BTreeMap<(usize, usize), usize>,
+}
 
 impl Taken {
-    fn add(&mut self, queue: usize, cpu: usize) {
-        self.0.entry(queue).or_default().push(cpu);
+    fn add(&mut self, m: &Machine, queues: &[usize], cpu: usize) {
+        for queue in queues {
+            *self.cpu.entry((*queue, cpu)).or_default() += 1;
+            *self.core.entry((*queue, m.core[cpu])).or_default() += 1;
+        }
     }
 
-    /// How many queues of this number the CPU has; with `cores` those of the core count half of that.
-    fn at(&self, m: &Machine, queue: usize, cpu: usize, cores: bool) -> usize {
-        let there = self.0.get(&queue).into_iter().flatten();
-        there
-            .map(|c| usize::from(*c == cpu) + usize::from(if cores { m.core[*c] == m.core[cpu] } else { *c == cpu }))
-            .sum()
+    /// How many queues of these numbers the CPU has; with `cores` those of the core count half of that.
+    fn at(&self, m: &Machine, queues: &[usize], cpu: usize, cores: bool) -> usize {
+        let of = |by: &BTreeMap<(usize, usize), usize>, at: usize| -> usize {
+            queues.iter().filter_map(|queue| by.get(&(*queue, at))).sum()
+        };
+        of(&self.cpu, cpu) + if cores { of(&self.core, m.core[cpu]) } else { of(&self.cpu, cpu) }
     }
 }
 
 /// Exchanges CPUs in `layouts`, which has the CPUs by device and place.
 pub(crate) fn spread(m: &Machine, devs: &[Numbered], layouts: &mut [Vec<Option<usize>>]) {
     let mut taken = Taken::default();
-    // Those that stay as they are come first: the others go around them.
-    let (rigid, free): (Vec<_>, Vec<_>) =
-        devs.iter().zip(layouts).partition(|(d, _)| d.ordered || d.places.iter().all(|(_, c)| *c == Change::Stays));
-    for (rigid, (d, cpus)) in rigid.into_iter().map(|d| (true, d)).chain(free.into_iter().map(|d| (false, d))) {
-        if !rigid {
+    // What stays comes first: the others go around it.
+    for (d, cpus) in devs.iter().zip(layouts.iter()) {
+        let stay = d.places.iter().zip(cpus).filter(|(p, _)| d.stays(p));
+        stay.filter_map(|(p, cpu)| Some((&p.queues, (*cpu)?))).for_each(|(queues, cpu)| taken.add(m, queues, cpu));
+        d.fixed.iter().for_each(|(queues, cpu)| taken.add(m, queues, *cpu));
+    }
+    for (d, cpus) in devs.iter().zip(layouts) {
+        if d.places.len() > 1 && !d.ordered {
             let used: BTreeSet<usize> = cpus.iter().flatten().map(|cpu| m.core[*cpu]).collect();
             let cores = used.len() >= 2 * devs.len();
             shift(m, &taken, d, cpus, cores);
@@ -69,8 +93,8 @@ pub(crate) fn spread(m: &Machine, devs: &[Numbered], layouts: &mut [Vec<Option<u
                 exchange(m, &taken, d, cpus, cores, least);
             }
         }
-        let own = d.places.iter().zip(cpus.iter()).filter_map(|((queue, _), cpu)| Some((*queue, (*cpu)?)));
-        own.chain(d.fixed.iter().copied()).for_each(|(queue, cpu)| taken.add(queue, cpu));
+        let moved = d.places.iter().zip(cpus.iter()).filter(|(p, _)| !d.stays(p));
+        moved.filter_map(|(p, cpu)| Some((&p.queues, (*cpu)?))).for_each(|(queues, cpu)| taken.add(m, queues, cpu));
     }
 }
 
@@ -83,13 +107,16 @@ fn equal(m: &Machine, d: &Numbered, a: usize, b: usize) -> bool {
 /// If all queues move anyway: shifts the whole layout, which reads better than single exchanges.
 fn shift(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>], cores: bool) {
     let Some(known) = cpus.iter().copied().collect::<Option<Vec<usize>>>() else { return };
-    let moves = known.len() == d.places.len() && d.places.iter().all(|(_, c)| *c == Change::Moves);
-    if !moves || known.iter().any(|cpu| !equal(m, d, *cpu, known[0])) {
+    let alike = |p: &NumberedPlace| p.change == Change::Moves && p.kind == d.places[0].kind;
+    if known.len() != d.places.len() || !d.places.iter().all(alike) {
+        return;
+    }
+    if known.iter().any(|cpu| !equal(m, d, *cpu, known[0])) {
         return;
     }
     let shared = |by: &usize| -> usize {
         let at = known.iter().cycle().skip(*by);
-        d.places.iter().zip(at).map(|((queue, _), cpu)| taken.at(m, *queue, *cpu, cores)).sum()
+        d.places.iter().zip(at).map(|(p, cpu)| taken.at(m, &p.queues, *cpu, cores)).sum()
     };
     if let Some(by) = (0..known.len()).min_by_key(shared) {
         cpus.rotate_left(by);
@@ -98,8 +125,8 @@ fn shift(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>], c
 
 /// Exchanges among the places of one device that change at least as much as `least`.
 fn exchange(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>], cores: bool, least: Change) {
-    let places: Vec<usize> = (0..cpus.len()).filter(|p| d.places.get(*p).is_some_and(|(_, c)| *c <= least)).collect();
-    let shared = |place: usize, cpu: usize| taken.at(m, d.places[place].0, cpu, cores);
+    let places: Vec<usize> = (0..cpus.len()).filter(|p| d.places.get(*p).is_some_and(|p| p.change <= least)).collect();
+    let shared = |place: usize, cpu: usize| taken.at(m, &d.places[place].queues, cpu, cores);
     for &place in &places {
         let Some(cpu) = cpus[place] else { continue };
         let mine = shared(place, cpu);
@@ -107,7 +134,10 @@ fn exchange(m: &Machine, taken: &Taken, d: &Numbered, cpus: &mut [Option<usize>]
             continue;
         }
         let better = |&other: &usize| {
-            let there = cpus[other].filter(|there| *there != cpu && equal(m, d, *there, cpu))?;
+            let alike = |there: &usize| {
+                *there != cpu && equal(m, d, *there, cpu) && d.places[other].kind == d.places[place].kind
+            };
+            let there = cpus[other].filter(alike)?;
             let now = mine + shared(other, there);
             let then = shared(place, there) + shared(other, cpu);
             (then < now).then_some((then, other))

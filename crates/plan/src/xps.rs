@@ -1,12 +1,13 @@
 //! Transmit packet steering: every online CPU sends through one queue, its own queue if it has one. With goals `forward` and
-//! `balanced`, a CPU that handles the interrupts of several queues sends through all of them.
+//! `balanced`, a CPU that handles the interrupts of several queues sends through all of them. A CPU in configured masks sends only through
+//! the queues of these masks.
 //!
 //! A mask only selects the queue that a CPU sends through; it puts no work on that CPU. So isolated and reserved CPUs are
 //! included: a CPU in no mask falls back to a hash over all queues (rule Q16).
 //!
 //! With traffic classes (mqprio, taprio) the kernel has a map of CPUs for each class: a packet leaves through a queue of the class of
 //! its priority (`__get_xps_queue_idx` in net/core/dev.c), and a mask applies to the class of its queue (`__netif_set_xps_queue`). So every
-//! CPU gets one queue in each class. A queue that belongs to no class accepts no mask (EINVAL).
+//! CPU gets its queues in each class. A queue that belongs to no class accepts no mask (EINVAL).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,9 +42,9 @@ impl Share<'_> {
     }
 }
 
-/// The transmit queue of every online CPU; `cpu` is the interrupt's CPU of each queue. A queue with a configured mask sends for the CPUs
+/// The transmit queue of every online CPU; `cpu` is the interrupt's CPU of each queue, `own` whether that one sends through it in any case. A queue with a configured mask sends for the CPUs
 /// of this mask, and for no others.
-pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>], configured: &Configured) -> Vec<Option<usize>> {
+fn spread(m: &Machine, own: bool, cpu: &[Option<usize>], configured: &Configured) -> Vec<Option<usize>> {
     let n = m.cpus.len();
     let mut on_cpu: Vec<Vec<usize>> = vec![Vec::new(); n];
     let mut on_core: Vec<Vec<usize>> = vec![Vec::new(); m.cores.len()];
@@ -103,26 +104,28 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>], configured: &Configured
             }
         }
     }
-    // Cores of other nodes use the queue of the core with the same position on a node with queues; these nodes take
-    // turns.
+    // Cores of other nodes use the queue of the core with the same position on a node with queues, else any of that node; these
+    // nodes take turns.
     for (cpus, base) in others.iter().zip(bases.iter().cycle()) {
         for (at, c) in cpus.iter().enumerate() {
             let twin = base[at % base.len()];
-            let near = s.of[twin].and_then(|q| s.cpu[q]);
+            let near = s.of[twin].and_then(|q| s.cpu[q]).and_then(|t| s.least(&on_cpu[t]));
+            let of_node = || base.iter().flat_map(|c| on_cpu[*c].iter().copied()).collect::<Vec<usize>>();
             if s.of[*c].is_none()
-                && let Some(q) = near.and_then(|t| s.least(&on_cpu[t]))
+                && let Some(q) = near.or_else(|| s.least(&of_node()))
             {
                 s.give([*c], q);
             }
         }
     }
-    fill_empty(m, &mut s, &on_cpu, configured);
+    let sends = |q: &usize| configured.contains_key(q) || (own && s.cpu[*q].is_some());
+    let empty: Vec<usize> = (0..s.count.len()).filter(|q| s.count[*q] == 0 && !sends(q)).collect();
+    fill(m, &mut s, &on_cpu, &empty, configured);
     s.of
 }
 
 /// As long as there are enough CPUs, no queue stays without one: it takes over a CPU from the queue with the most CPUs.
-fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>], configured: &Configured) {
-    let empty: Vec<usize> = (0..s.count.len()).filter(|q| s.count[*q] == 0 && !configured.contains_key(q)).collect();
+fn fill(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>], empty: &[usize], configured: &Configured) {
     if empty.is_empty() {
         return;
     }
@@ -139,7 +142,7 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>], configured: &Co
         .filter(|q| s.count[*q] > 1 && !spare[*q].is_empty())
         .map(|q| (s.count[q], q))
         .collect::<BTreeSet<_>>();
-    for q in empty {
+    for &q in empty {
         let Some((k, donor)) = donors.pop_last() else { return };
         // The CPU nearest to the queue's own interrupt, else the last one.
         let want = s.cpu[q].map(|c| m.l3[c]);
@@ -157,6 +160,10 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>], configured: &Co
 /// Configured masks by queue.
 type Configured = BTreeMap<usize, CpuSet>;
 
+fn is_configured(cpu: CpuId, configured: &Configured) -> bool {
+    configured.values().any(|mask| mask.contains(cpu))
+}
+
 /// The mask that the user configured for this queue.
 fn configured(dev: &str, queue: u32, out: &PlanBuilder) -> Option<CpuSet> {
     let address = Address::XpsCpus { dev: dev.into(), queue };
@@ -169,10 +176,12 @@ fn configured(dev: &str, queue: u32, out: &PlanBuilder) -> Option<CpuSet> {
 /// The CPUs of each transmit queue; `cpu` is the interrupt's CPU of each queue.
 fn masks(m: &Machine, goal: Goal, cpu: &[Option<usize>], configured: &Configured) -> Vec<CpuSet> {
     let mut masks = vec![CpuSet::new(); cpu.len()];
-    if goal::sends_through_own_queues(goal) {
-        masks = cpu.iter().map(|at| at.map_or_else(CpuSet::new, |c| CpuSet::one(m.cpus[c]))).collect();
+    let own = goal::sends_through_own_queues(goal);
+    if own {
+        let free = |c: &usize| !is_configured(m.cpus[*c], configured);
+        masks = cpu.iter().map(|at| at.filter(free).map_or_else(CpuSet::new, |c| CpuSet::one(m.cpus[c]))).collect();
     }
-    for (c, q) in spread(m, cpu, configured).iter().enumerate() {
+    for (c, q) in spread(m, own, cpu, configured).iter().enumerate() {
         if let Some(q) = q {
             masks[*q].insert(m.cpus[c]);
         }
@@ -180,7 +189,7 @@ fn masks(m: &Machine, goal: Goal, cpu: &[Option<usize>], configured: &Configured
     masks
 }
 
-/// The ranges of transmit queues in which every CPU gets one queue: the traffic classes, or all queues.
+/// The ranges of transmit queues in each of which all CPUs are assigned: the traffic classes, or all queues.
 fn ranges(nic: &Nic, queues: u32) -> Result<Vec<QueueRange>, Obstacle> {
     let all = vec![QueueRange { first: 0, count: queues }];
     match &nic.classes {
@@ -267,7 +276,8 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanB
         }
         let configured = (0..r.count).filter_map(|q| Some((q as usize, configured(name, r.first + q, out)?))).collect();
         for (q, cpus) in (r.first..).zip(masks(m, d.goal, cpu, &configured)) {
-            want(m, d, learned, out, Planned { queue: q, cpus, found, range: r, requested_by, anew });
+            let taken = d.cpu[q as usize].is_some_and(|c| is_configured(m.cpus[c], &configured));
+            want(m, d, learned, out, Planned { queue: q, cpus, found, taken, range: r, requested_by, anew });
         }
     }
 }
@@ -278,6 +288,8 @@ struct Planned {
     cpus: CpuSet,
     /// Number of transmit queues with a mask now.
     found: usize,
+    /// Whether the CPU of its interrupt is in a configured mask.
+    taken: bool,
     /// The queues among which the CPUs are distributed.
     range: QueueRange,
     /// The rule that moves the interrupts.
@@ -296,9 +308,11 @@ fn want(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanBuilder, p: 
     };
     let at = d.cpu[p.queue as usize].map(|c| m.cpus[c]);
     let why = || {
-        let why = why(p.found, at, &p.cpus, p.range.count, m.cpus.len());
+        let why = why(&p, at, m.cpus.len());
         match (&why.reason, p.requested_by) {
-            (Reason::NearestQueue | Reason::QueueWithoutCpu { .. }, Some(rule)) => StepReason { rule, ..why },
+            (Reason::NearestQueue | Reason::QueueWithoutCpu { .. } | Reason::ConfiguredForItsCpu, Some(rule)) => {
+                StepReason { rule, ..why }
+            }
             _ => why,
         }
     };
@@ -306,9 +320,13 @@ fn want(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut PlanBuilder, p: 
     out.want(Some(d.nic), learned, RequestedSetting { setting, live, matched, anew: p.anew, needed: false }, why);
 }
 
-fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, queues: u32, online: usize) -> StepReason {
+fn why(p: &Planned, at: Option<CpuId>, online: usize) -> StepReason {
     let with = |rule, reason| StepReason { rule, reason };
-    if cpus.is_empty() {
+    let (queues, found) = (p.range.count, p.found);
+    if p.cpus.is_empty() && p.taken {
+        return with("Q16", Reason::ConfiguredForItsCpu);
+    }
+    if p.cpus.is_empty() {
         return with("Q16", Reason::QueueWithoutCpu { queues, cpus: online as u32 });
     }
     match found {

@@ -1,7 +1,7 @@
 //! Rows of the matrix that irqbalance or the kernel had won.
 
 use ringwise_knob::Setting;
-use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, Knob, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
@@ -103,4 +103,44 @@ fn a_cpu_with_several_queues_sends_through_all_of_them() {
     // Programs on the other CPUs share no queue with them.
     let masks = masks(Goal::Rpc);
     assert!((0..8).all(|cpu| of_cpu(&masks, cpu) == 1), "{masks:?}");
+}
+
+/// A CPU in a configured mask sends through no other queue, and no CPU of any node is left without one.
+#[test]
+fn configured_masks_leave_no_cpu_without_a_queue() {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 1) };
+    let s = machines::host("two", cpu, vec![NicSpec::new("eth1", "igb", Some(0), 4, 4)]).snapshot();
+    for (goal, mask) in [Goal::Balanced, Goal::Rpc].into_iter().flat_map(|g| ["0", "3", "0,5"].map(|m| (g, m))) {
+        let mask: CpuSet = mask.parse().unwrap();
+        let knob = Knob::XpsCpus { queues: Some(vec![0]), cpus: mask.clone() };
+        let intent = Intent { goal, ..crate::wishes::intent(vec![knob]) };
+        let p = plan(&s, &intent, &[]).unwrap();
+        let of = |t: &Setting| match t {
+            Setting::XpsCpus { queue, cpus, .. } => Some((*queue, cpus.clone())),
+            _ => None,
+        };
+        let masks: Vec<(u32, CpuSet)> = p.target.iter().filter_map(of).collect();
+        let others = masks.iter().filter(|(q, _)| *q != 0).fold(CpuSet::new(), |all, (_, m)| all.union(m));
+        assert_eq!(others, s.topology.online.difference(&mask), "{goal} {mask}: {masks:?}");
+    }
+}
+
+/// Queues that cannot move are counted, whatever the order of the interfaces.
+#[test]
+fn queues_go_around_those_that_stay() {
+    let mut s = machines::host(
+        "late",
+        CpuSpec::flat(8, 1),
+        (0..2).map(|n| NicSpec::new(&format!("eth{n}"), "igb", Some(0), 4, 4)).collect(),
+    )
+    .snapshot();
+    // Queue 0 of the second interface is pinned where the first one would have its queue 0.
+    let at = cpus(&plan(&s, &Intent::default(), &[]).unwrap());
+    let one = Fact::Known(CpuSet::one(CpuId(at[0][0])));
+    let v = s.nics[1].vectors.iter_mut().find(|v| v.is_queue()).unwrap();
+    (v.asked, v.effective) = (one.clone(), one);
+    let then = cpus(&plan(&s, &Intent::default(), &[]).unwrap());
+    for queue in 0..4 {
+        assert_ne!(then[0][queue], then[1][queue], "queue {queue}: {then:?}");
+    }
 }

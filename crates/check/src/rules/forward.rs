@@ -501,7 +501,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "the root queueing discipline is mqprio or taprio",
         confirm: "tc qdisc show dev DEV; tc class show dev DEV",
         severity: Severity::Info,
-        why: "Transmit queues are assigned to traffic classes: XPS works only within a class, and queues must not move between classes. The plan gives each CPU one queue in each class.",
+        why: "Transmit queues are assigned to traffic classes: XPS works only within a class, and queues must not move between classes. The plan assigns all CPUs in each class.",
         source: "tc-mqprio(8)",
         by_hand: &["not a fault; change the ranges before the number of queues, so that every class keeps its queues"],
         judge: |cx, say| {

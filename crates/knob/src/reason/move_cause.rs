@@ -31,6 +31,8 @@ pub enum MoveCause {
     BothDirections,
     /// A sample of the traffic chose the CPUs by the packets that each queue received.
     BusyInSample,
+    /// Queues of the same number of several interfaces get different CPUs.
+    QueuesOfOneNumber,
     /// The queues are spread evenly over the cores.
     SpreadEvenly,
 }

@@ -111,6 +111,8 @@ fn text(r: &Reason) -> String {
         R::BusyInSample { planned } => {
             format!("by the packets that each queue received in the sample, CPU {planned} makes the load of the cores more even")
         }
+        R::QueuesOfOneNumber => "queues of this number of other interfaces get other CPUs: packets without a hash arrive on all of them".into(),
+        R::ConfiguredForItsCpu => "its CPU sends through a queue whose XPS CPUs you configured".into(),
         R::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)".into(),
         R::PlacedForCount { queues } => {
             format!("placed for the new number of queues: {}", plural(*queues as usize, "queue"))
@@ -318,6 +320,7 @@ fn move_cause(why: MoveCause) -> &'static str {
         MoveCause::RemoteRequested => "remote CPUs handle queues too, as requested (--far-node ok)",
         MoveCause::BothDirections => "both interrupts of a queue use one CPU",
         MoveCause::BusyInSample => "CPUs are assigned by the packets that each queue received in the sample",
+        MoveCause::QueuesOfOneNumber => "queues of this number of other interfaces get other CPUs",
         MoveCause::SpreadEvenly => "all queues are placed together, evenly over the cores",
     }
 }
