@@ -57,13 +57,13 @@ run '0' 'ringwise config import --goal forward'
 run '0' 'ringwise config import --out /etc/ringwise/ringwise.toml'
 run '0' 'ringwise config import --from host.tar.gz --tuned ./tuned.conf'
 
-block docs/config.md:351
+block docs/config.md:352
 run '0|3' ringwise
 run '0' "journalctl -b -1 -u 'ringwise*'"
 trial 'ringwise apply --confirm 10m'
 run '0' 'ringwise persist'
 
-block docs/config.md:364
+block docs/config.md:365
 run '0' 'ringwise config export --as link ringwise.toml > /etc/systemd/network/60-ringwise-eth0.link'
 
 block docs/daemon.md:4
