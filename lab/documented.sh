@@ -23,16 +23,16 @@ run '0' 'ringwise rollback 0'
 run '0' 'ringwise persist --remove'
 
 block docs/apply.md:70
-trial 'ringwise apply --queues 4 --allow-disruption --confirm 60s'
+trial 'ringwise apply eth1 --goal rpc --queues 4 --allow-disruption --confirm 60s'
 run '0' 'ringwise confirm'
-run '0' "ringwise apply --health 'ping -c 3 192.0.2.1'"
+run '0' "ringwise apply eth1 --goal rpc --health 'ping -c 3 192.0.2.1'"
 
-block docs/apply.md:110
+block docs/apply.md:113
 before 'ringwise apply --goal rpc --yes'
 run '0' 'ringwise apply --measure 5s'
 run '0' 'ringwise report --since 2'
 
-block docs/apply.md:121
+block docs/apply.md:124
 run '0' 'ringwise hold --cpu-latency 0 -- CMD'
 
 block docs/capture.md:15
