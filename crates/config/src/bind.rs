@@ -74,6 +74,7 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
     for pattern in host.act_on_load.iter().filter(|p| !nics.iter().any(|n| named(p, n))) {
         notes.push(format!("no interface with queues of its own matches {pattern} of host.act_on_load; it is skipped"));
     }
+    notes.extend(left_out_of_load(&host, s, nics));
     for (name, e) in said {
         if let Some(goal) = e.goal {
             i.dev_goals.insert(name.to_string(), goal);
@@ -82,6 +83,21 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
         i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
     }
     Ok(Bound { intent: i, notes, host })
+}
+
+/// Interfaces of `act_on_load` that `interfaces` leaves out: the service knows no CPUs, masks and groups for them.
+fn left_out_of_load(host: &HostPart, s: &Snapshot, nics: &[Nic]) -> Option<String> {
+    let acts = |n: &&Nic| host.act_on_load.iter().any(|p| named(p, n));
+    let left_out =
+        nics.iter().filter(|n| n.has_own_queues()).filter(acts).filter(|n| !is_chosen(&host.interfaces, s, n));
+    let names: Vec<&str> = left_out.map(Nic::name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "host.act_on_load names {}, not in host.interfaces: there the service changes the RSS table only, and no interrupts, \
+             RPS masks or groups",
+            names.join(" ")
+        )
+    })
 }
 
 /// Which parts of a file are for this host.
