@@ -75,15 +75,15 @@ run '0|3' ringwise
 run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
-block docs/daemon.md:301
+block docs/daemon.md:316
 run '0' 'ringwise learned --forget eth1'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:314
+block docs/daemon.md:329
 run '0' 'ringwise persist --daemon --follow off'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:358
+block docs/daemon.md:381
 before 'service_runs'
 run '0' 'ringwise persist --remove'
 run '0' 'ringwise daemon stop --restore'

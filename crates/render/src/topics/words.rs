@@ -323,7 +323,7 @@ pub(super) const TOPICS: &[Topic] = &[
          packets of each table entry for 3 s, and reports a table that would be better. The loads of such a report are \
          predicted. If no entry can move, it looks for an interrupt whose CPU serves several queues or is taken by \
          a program, and for a better CPU. With goal mixed it compares the traffic of 30 s with the groups of queues. It changes the \
-         table, interrupts and groups itself only on the interfaces of act_on_load, in small steps; when the service ends, the earlier values are restored. An entry that takes more than a CPU can give is named, because no table can \
+         table, interrupts with XPS, the RPS mask of a single queue and groups itself only on the interfaces of act_on_load, in small steps; when the service is stopped or killed, the earlier values are restored, but not by a restart or an upgrade. An entry that takes more than a CPU can give is named, because no table can \
          split it.",
         &[
             "Show|the line load of ringwise status; daemon.json: loads",
@@ -336,7 +336,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["paused", "resume", "daemon pause"],
         "interfaces that the service does not change for a while",
         "The service does not change a paused interface. ringwise daemon pause DEV lasts until ringwise daemon resume \
-         DEV. If a competing program moves settings back twice, or a transaction fails, the service pauses the \
+         DEV. If irqbalance moves interrupts back twice, or a transaction fails, the service pauses the \
          interface itself: for a minute, then twice as long each time, up to an hour.",
         &[
             "Show|ringwise status: line paused",
