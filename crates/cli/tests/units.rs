@@ -110,3 +110,13 @@ fn persist_reports_that_it_disables_the_service() {
     assert!(reports(&[]));
     assert!(!reports(&[]), "it is disabled already");
 }
+
+#[test]
+fn persist_refuses_to_print_a_configuration() {
+    let d = Dir::named("units-print");
+    let root = d.0.display().to_string();
+    let args = ["persist", "--yes", "--root", &root, "--goal", "rpc", "--print-config"];
+    let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+    assert_eq!(o.status.code(), Some(2), "{o:?}");
+    assert!(!d.0.join("etc").exists(), "nothing is written");
+}

@@ -39,6 +39,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         )
         .next("ringwise plan --goal mixed --sample"));
     }
+    if a.intent.print_config {
+        return Err(Fail::usage(
+            "--print-config belongs to plan and apply; persist -n lists the files that it would write",
+        )
+        .next("ringwise plan --print-config"));
+    }
     let root = a.root.clone().unwrap_or_else(|| "/".into());
     let installation = Installation::below(&root);
     if a.remove {
