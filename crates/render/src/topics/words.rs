@@ -120,7 +120,7 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["pending", "not yet seen"],
         "set, but the interrupt has not moved yet",
-        "The affinity is written, but on x86 the interrupt moves only when it is next raised. A queue without traffic \
+        "The affinity is written, but on x86 without interrupt remapping (VT-d, AMD-Vi) the interrupt moves only when it is next raised. A queue without traffic \
          stays pending. This is not a failure: the setting is as planned, while show marks the CPU that took the last \
          interrupt, and rule A10 of check reports the difference. In ringwise status, the line pending lists what \
          needs you: a trial, an unfinished transaction, settings that can be restored now.",
