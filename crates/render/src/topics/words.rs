@@ -245,12 +245,12 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["guard"],
+        &["guard", "crash", "crashes"],
         "the second process that restores everything if apply dies",
         "Before the first change ringwise starts its guard outside of your session. If apply is killed, the guard \
          restores everything at once; if it hangs, after 30 seconds; if a trial expires, at its end. It also watches \
          the transmit queues of the changed interfaces for a while. Without a guard nothing is written.",
-        &["See|ringwise help trial, stuck, journal; ringwise apply --help"],
+        &["See|ringwise help trial, stuck, journal, service; ringwise apply --help"],
     ),
     word(
         &["transaction", "transactions", "id"],
@@ -300,7 +300,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["service", "mode keep", "keep", "keeps", "action", "actions", "problem", "unheard"],
+        &["service", "mode keep", "keep", "keeps", "action", "actions", "problem", "unheard", "upgrade"],
         "ringwise daemon: it writes again what was lost",
         "A driver that is loaded again, ethtool -L or a CPU that goes offline makes a layout incomplete. The service \
          notices this and corrects it with a transaction. Manual changes stay, and apply, rollback, confirm and adopt \
@@ -311,6 +311,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service; after an edit of the file: systemctl \
              reload ringwise-daemon.service",
             "Log|journalctl -u ringwise-daemon",
+            "Upgrade|the service is restarted; settings in effect stay",
             "Status|3 from ringwise while there is a problem",
             "See|docs/daemon.md; ringwise daemon --help; ringwise help paused, manual, boot",
         ],
