@@ -48,22 +48,22 @@ run '0|3' 'ringwise check --for 5s eth1'
 run '0|3' 'ringwise check --explain A03'
 run '0|3' 'ringwise check --capabilities'
 
-block docs/check.md:83
+block docs/check.md:84
 run '0|3' 'ringwise check --accept Q14 --reason "one sender" --until 2027-03-01'
 
-block docs/config.md:247
+block docs/config.md:249
 run '0' 'ringwise config import'
 run '0' 'ringwise config import --goal forward'
 run '0' 'ringwise config import --out /etc/ringwise/ringwise.toml'
 run '0' 'ringwise config import --from host.tar.gz --tuned ./tuned.conf'
 
-block docs/config.md:352
+block docs/config.md:354
 run '0|3' ringwise
 run '0' "journalctl -b -1 -u 'ringwise*'"
 trial 'ringwise apply --confirm 10m'
 run '0' 'ringwise persist'
 
-block docs/config.md:365
+block docs/config.md:367
 run '0' 'ringwise config export --as link ringwise.toml > /etc/systemd/network/60-ringwise-eth0.link'
 
 block docs/daemon.md:4
@@ -167,7 +167,7 @@ run '0|3' 'ringwise check eth0 --goal rpc --for 5s'
 run '0' 'ringwise plan eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn'
 trial 'ringwise apply eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn --confirm 60s'
 
-block docs/recipes/dns.md:82
+block docs/recipes/dns.md:84
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1
