@@ -111,6 +111,8 @@ pub struct Applicable {
     pub entries: Vec<ConfiguredBy>,
     /// Names and patterns of `interfaces` and `act_on_load` that match an interface, at the top level.
     pub names: Vec<String>,
+    /// Note about interfaces of `act_on_load` that `interfaces` leaves out, with what these groups configure.
+    pub load_note: Option<String>,
 }
 
 /// Finds the parts of the file that are for this host, even if it does not fit the host.
@@ -120,7 +122,9 @@ pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
     let entries = entries.filter(|e| s.nics.iter().any(|n| selects(&e.matcher, n))).map(|e| e.by.clone()).collect();
     let names = config.host.interfaces.iter().chain(&config.host.act_on_load);
     let names = names.filter(|p| s.nics.iter().any(|n| named(p, n))).cloned().collect();
-    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries, names }
+    let host = groups.iter().fold(config.host.clone(), |host, g| merge::host(host, &g.host));
+    let load_note = left_out_of_load(&host, s, &s.nics);
+    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries, names, load_note }
 }
 
 /// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.
