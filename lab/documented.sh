@@ -23,16 +23,16 @@ run '0' 'ringwise rollback 0'
 run '0' 'ringwise persist --remove'
 
 block docs/apply.md:70
-trial 'ringwise apply --queues 4 --allow-disruption --confirm 60s'
+trial 'ringwise apply eth1 --goal rpc --queues 4 --allow-disruption --confirm 60s'
 run '0' 'ringwise confirm'
-run '0' "ringwise apply --health 'ping -c 3 192.0.2.1'"
+run '0' "ringwise apply eth1 --goal rpc --health 'ping -c 3 192.0.2.1'"
 
-block docs/apply.md:110
+block docs/apply.md:113
 before 'ringwise apply --goal rpc --yes'
 run '0' 'ringwise apply --measure 5s'
 run '0' 'ringwise report --since 2'
 
-block docs/apply.md:121
+block docs/apply.md:124
 run '0' 'ringwise hold --cpu-latency 0 -- CMD'
 
 block docs/capture.md:15
@@ -48,22 +48,22 @@ run '0|3' 'ringwise check --for 5s eth1'
 run '0|3' 'ringwise check --explain A03'
 run '0|3' 'ringwise check --capabilities'
 
-block docs/check.md:83
+block docs/check.md:84
 run '0|3' 'ringwise check --accept Q14 --reason "one sender" --until 2027-03-01'
 
-block docs/config.md:247
+block docs/config.md:249
 run '0' 'ringwise config import'
 run '0' 'ringwise config import --goal forward'
 run '0' 'ringwise config import --out /etc/ringwise/ringwise.toml'
 run '0' 'ringwise config import --from host.tar.gz --tuned ./tuned.conf'
 
-block docs/config.md:351
+block docs/config.md:354
 run '0|3' ringwise
 run '0' "journalctl -b -1 -u 'ringwise*'"
 trial 'ringwise apply --confirm 10m'
 run '0' 'ringwise persist'
 
-block docs/config.md:364
+block docs/config.md:367
 run '0' 'ringwise config export --as link ringwise.toml > /etc/systemd/network/60-ringwise-eth0.link'
 
 block docs/daemon.md:4
@@ -75,15 +75,15 @@ run '0|3' ringwise
 run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
-block docs/daemon.md:301
+block docs/daemon.md:316
 run '0' 'ringwise learned --forget eth1'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:314
+block docs/daemon.md:329
 run '0' 'ringwise persist --daemon --follow off'
 run '0' 'systemctl restart ringwise-daemon.service'
 
-block docs/daemon.md:358
+block docs/daemon.md:381
 before 'service_runs'
 run '0' 'ringwise persist --remove'
 run '0' 'ringwise daemon stop --restore'
@@ -167,7 +167,7 @@ run '0|3' 'ringwise check eth0 --goal rpc --for 5s'
 run '0' 'ringwise plan eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn'
 trial 'ringwise apply eth0 --goal rpc --set eth0.rss.fields.udp4=sdfn --confirm 60s'
 
-block docs/recipes/dns.md:82
+block docs/recipes/dns.md:84
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1

@@ -53,7 +53,7 @@ for dev in eth0 eth1; do
 		"$(tr -d ' \n' </tmp/show | grep -o '"role":' | wc -l)" 5
 done
 
-# On x86 the kernel moves an interrupt when it is next raised. Here it reprograms the ITS at the write: the effective
+# On x86 without interrupt remapping the kernel moves an interrupt when it is next raised. Here it reprograms the ITS at the write: the effective
 # CPU follows, although the interrupt was not raised in between.
 moved=0 raised=0 pending=0
 for n in $(vectors | awk '{ print $1 }'); do

@@ -497,18 +497,22 @@ Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
     );
     with_pages(
         cmd.help_template(template)
-            .mut_subcommand("persist", persist_goal)
+            .mut_subcommand("persist", persist_options)
             .mut_subcommand("bench", workload_help::of_each),
         "",
     )
 }
 
-/// `persist` shares its options with `plan`, but not the default of the goal, and it refuses a sample.
-fn persist_goal(command: clap::Command) -> clap::Command {
+/// `persist` shares its options with `plan`. Some of them have another meaning there, or none.
+fn persist_options(command: clap::Command) -> clap::Command {
     const HELP: &str = "Tune for balanced, forward, rpc, stream, latency or mixed; auto chooses by the role of the \
         host (router: forward, server: rpc) [default: that of the configuration file; without a file, the goal of the \
         last apply]";
-    command.mut_arg("goal", |arg| arg.help(HELP)).mut_arg("sample", |arg| arg.hide(true))
+    const CONFIG: &str = "The configuration file of every boot: used as it is if it exists, otherwise written \
+        [default: /etc/ringwise/ringwise.toml]";
+    let command = command.mut_arg("goal", |arg| arg.help(HELP)).mut_arg("config", |arg| arg.help(CONFIG));
+    let no_effect = ["sample", "override_config", "take_over", "print_config"];
+    no_effect.into_iter().fold(command, |command, name| command.mut_arg(name, |arg| arg.hide(true)))
 }
 
 /// Adds examples and exit statuses to every command. A value that begins with a minus is an error of the value, which is

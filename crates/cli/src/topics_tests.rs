@@ -46,6 +46,10 @@ fn names_as_they_are_typed() {
         ("monitoring", "monitoring"),
         ("dsl", "unhashed"),
         ("mlx5", "drivers"),
+        ("udp", "rss"),
+        ("UDP4", "rss"),
+        ("crash", "guard"),
+        ("upgrade", "service"),
     ] {
         assert_eq!(first(typed), Some(topic), "{typed}");
     }

@@ -341,3 +341,17 @@ fn a_recording_without_the_hash_key_proposes_what_to_do() {
         "Next: add --what-if rss.key=KEY, with the KEY that sysctl -n net.core.netdev_rss_key prints on that host\n";
     assert!(many.contains(next) && many.contains("Recording: ringwise 0.1.0"), "{many}");
 }
+
+/// As the matrix of `show`, it names the CPU that takes the interrupt now.
+#[test]
+fn a_pending_interrupt_names_both_cpus() {
+    let file = host("lab-router16-newest");
+    let explain = |queue: &str, more: &[&str]| {
+        run(&[&["explain", FLOW, "eth0", "--if-queue", queue, "--from", &file], more].concat(), "")
+    };
+    let page = text(&explain("6", &[]));
+    assert!(page.contains("interrupt 50 -> CPU 0 (pending, now on CPU 2)   node 0"), "{page}");
+    let landing = |queue| holds(&explain(queue, &["-j"]))["directions"][0]["arrival"]["landing"].clone();
+    let pending = landing("6");
+    assert_eq!((&pending["cpu"]["cpu"], &pending["pending_on"]), (&0.into(), &"2".into()), "{pending}");
+}

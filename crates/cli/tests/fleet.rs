@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::common::{fixtures, newest_schema, schema};
+use ringwise_testkit::dir::Dir;
 use serde_json::Value;
 
 fn run(args: &[&str]) -> Output {
@@ -491,4 +492,23 @@ fn an_unknown_name_is_no_match() {
             }
         }
     }
+}
+
+/// A file may name an interface in `act_on_load` that it does not cover.
+#[test]
+fn config_check_notes_interfaces_that_follow_the_load_only() {
+    let dir = Dir::named("fleet-load");
+    let check = |interfaces: &str| {
+        let body = format!("[host]\ngoal = \"rpc\"\ninterfaces = [{interfaces}]\nact_on_load = [\"eth1\"]\n");
+        let file = dir.file("r.toml", &format!("version = 1\n{body}"));
+        let (_, capture) = fixtures().into_iter().find(|(n, _)| n == "lab-router16-newest").unwrap();
+        let o = run(&["config", "check", &file, "--from", &capture.display().to_string()]);
+        assert_eq!(o.status.code(), Some(0), "{}", errors(&o));
+        errors(&o)
+    };
+    let note = check("\"eth0\"");
+    assert!(
+        note.contains("ringwise: host.act_on_load names eth1, not in host.interfaces") && note.contains("(1 host)")
+    );
+    assert!(!check("\"eth0\", \"eth1\"").contains("act_on_load"));
 }

@@ -2,6 +2,7 @@
 
 use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
+use crate::unread_facts::ringwise;
 use ringwise_emit::{diff, script};
 use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::{Fact, Snapshot};
@@ -198,4 +199,19 @@ fn names_of_both_kinds_where_channels_change() {
         "{back}"
     );
     assert!(back.contains("irq_cpus eth1 'eth1-TxRx-7 eth1-rx-7' 0-15"), "{back}");
+}
+
+/// A channel change removes interrupts, or the driver requests them again: none of them is pending.
+#[test]
+fn pending_interrupts_are_those_that_the_plan_keeps() {
+    const HOST: &str = "lab-router16-newest/capture.tar.gz";
+    let pending = |args: &[&str]| {
+        let a = ringwise(HOST, &[&["plan"], args].concat());
+        assert_eq!(a.status, Some(0), "{}", a.err);
+        a.out.lines().find(|l| l.starts_with("Pending: ")).map(str::to_string)
+    };
+    assert_eq!(pending(&["eth0", "--goal", "rpc", "--allow-disruption"]), None);
+    assert_eq!(pending(&["eth0", "--goal", "balanced", "--queues", "4", "--allow-disruption"]), None);
+    let kept = pending(&["mq0", "--goal", "balanced"]);
+    assert!(kept.as_ref().is_some_and(|l| l.starts_with("Pending: mq0: 3 interrupts are set as planned")), "{kept:?}");
 }

@@ -21,6 +21,7 @@ use ringwise_observe::{How, Stuck};
 use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
 use ringwise_render::json::{Document, snapshot};
 use ringwise_render::verify_history::{self, InterruptCount, Observed};
+use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::build;
 use serde_json::{Value, json};
 
@@ -49,6 +50,41 @@ fn snapshots_and_plans_of_every_host() {
             Some(1) => assert!(!o.stderr.is_empty(), "{name}"),
             other => panic!("{name}: {other:?} {}", String::from_utf8_lossy(&o.stderr)),
         }
+    }
+}
+
+#[test]
+fn capabilities_and_rules() {
+    let (_, file) = fixtures().into_iter().find(|(n, _)| n == "lab-router16-newest").unwrap();
+    let capabilities = run(&["check", "--capabilities", "-j", "--from", &file.display().to_string()]);
+    holds("ringwise.capabilities", &capabilities);
+    assert!(capabilities["capabilities"].as_array().is_some_and(|all| all.len() > 10), "{capabilities}");
+    let rule = run(&["check", "--explain", "A01", "-j"]);
+    holds("ringwise.rule", &rule);
+    assert_eq!(rule["id"], "A01");
+}
+
+#[test]
+fn configuration_files() {
+    let d = Dir::named("schemas-config");
+    let body = "[host]\ngoal = \"rpc\"\nact_on_load = [\"mq0\"]\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = 512 }\n";
+    let config = d.file("r.toml", &format!("version = 1\n{body}"));
+    let checked = run(&["config", "check", &config, "-j"]);
+    holds("ringwise.config-check", &checked);
+    let counts = ["host_groups", "entries", "settings", "groups"].map(|n| checked[n].as_u64().unwrap());
+    assert_eq!((&checked["goal"], counts), (&json!("rpc"), [0, 1, 1, 0]));
+    assert_eq!(checked["skipped_without_permission"], json!(["rings"]));
+    let empty = d.file("empty.toml", "version = 1\n");
+    assert!(run(&["config", "check", &empty, "-j"])["goal"].is_null());
+    for (name, file) in fixtures() {
+        let shown = run(&["config", "show", &config, "-j", "--from", &file.display().to_string()]);
+        holds("ringwise.config-show", &shown);
+        assert_eq!((&shown["goal"], &shown["act_on_load"]), (&json!("rpc"), &json!(["mq0"])), "{name}");
+    }
+    for command in [&["init"][..], &["import"], &["export", "--as", "link", &config]] {
+        let refused = run(&[&["config"], command, &["-j"]].concat());
+        holds("ringwise.error", &refused);
+        assert_eq!(refused["status"], 2, "{refused}");
     }
 }
 

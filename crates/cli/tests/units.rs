@@ -91,3 +91,32 @@ fn the_exporter_is_sandboxed() {
         skipped("the_exporter_is_sandboxed", &why);
     }
 }
+
+/// `persist` without `--daemon` ends a service that a boot starts, and reports it before the question.
+#[test]
+fn persist_reports_that_it_disables_the_service() {
+    let d = Dir::named("units-disables");
+    let reports = |options: &[&str]| {
+        let root = d.0.display().to_string();
+        let args = [&["persist", "--yes", "--root", &root], options].concat();
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(&args).output().unwrap();
+        assert!(o.status.success(), "{o:?}");
+        String::from_utf8(o.stderr).unwrap().contains("persist disables ringwise-daemon.service")
+    };
+    assert!(!reports(&["--goal", "rpc"]), "no service is enabled");
+    assert!(!reports(&["--daemon"]));
+    assert!(!reports(&["--daemon"]), "the service stays");
+    assert!(reports(&["-n"]));
+    assert!(reports(&[]));
+    assert!(!reports(&[]), "it is disabled already");
+}
+
+#[test]
+fn persist_refuses_to_print_a_configuration() {
+    let d = Dir::named("units-print");
+    let root = d.0.display().to_string();
+    let args = ["persist", "--yes", "--root", &root, "--goal", "rpc", "--print-config"];
+    let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+    assert_eq!(o.status.code(), Some(2), "{o:?}");
+    assert!(!d.0.join("etc").exists(), "nothing is written");
+}

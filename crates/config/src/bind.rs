@@ -74,6 +74,7 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
     for pattern in host.act_on_load.iter().filter(|p| !nics.iter().any(|n| named(p, n))) {
         notes.push(format!("no interface with queues of its own matches {pattern} of host.act_on_load; it is skipped"));
     }
+    notes.extend(left_out_of_load(&host, s, nics));
     for (name, e) in said {
         if let Some(goal) = e.goal {
             i.dev_goals.insert(name.to_string(), goal);
@@ -82,6 +83,21 @@ pub fn bind(config: &Config, over: &[Config], s: &Snapshot) -> Result<Bound, Vec
         i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
     }
     Ok(Bound { intent: i, notes, host })
+}
+
+/// Interfaces of `act_on_load` that `interfaces` leaves out: the service knows no CPUs, masks and groups for them.
+fn left_out_of_load(host: &HostPart, s: &Snapshot, nics: &[Nic]) -> Option<String> {
+    let acts = |n: &&Nic| host.act_on_load.iter().any(|p| named(p, n));
+    let left_out =
+        nics.iter().filter(|n| n.has_own_queues()).filter(acts).filter(|n| !is_chosen(&host.interfaces, s, n));
+    let names: Vec<&str> = left_out.map(Nic::name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "host.act_on_load names {}, not in host.interfaces: there the service changes the RSS table only, and no interrupts, \
+             RPS masks or groups",
+            names.join(" ")
+        )
+    })
 }
 
 /// Which parts of a file are for this host.
@@ -95,6 +111,8 @@ pub struct Applicable {
     pub entries: Vec<ConfiguredBy>,
     /// Names and patterns of `interfaces` and `act_on_load` that match an interface, at the top level.
     pub names: Vec<String>,
+    /// Note about interfaces of `act_on_load` that `interfaces` leaves out, with what these groups configure.
+    pub load_note: Option<String>,
 }
 
 /// Finds the parts of the file that are for this host, even if it does not fit the host.
@@ -104,7 +122,9 @@ pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
     let entries = entries.filter(|e| s.nics.iter().any(|n| selects(&e.matcher, n))).map(|e| e.by.clone()).collect();
     let names = config.host.interfaces.iter().chain(&config.host.act_on_load);
     let names = names.filter(|p| s.nics.iter().any(|n| named(p, n))).cloned().collect();
-    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries, names }
+    let host = groups.iter().fold(config.host.clone(), |host, g| merge::host(host, &g.host));
+    let load_note = left_out_of_load(&host, s, &s.nics);
+    Applicable { host_groups: groups.iter().map(|g| g.name.clone()).collect(), undecided, entries, names, load_note }
 }
 
 /// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.

@@ -200,3 +200,15 @@ fn a_moderation_parameter_keeps_its_place() {
     let of_sizes = b.intent.wishes.iter().find(|w| matches!(w.knob, ringwise_model::Knob::Rings { .. })).unwrap();
     assert_eq!(of_sizes.places().len(), 1, "{of_sizes:?}");
 }
+
+#[test]
+fn interfaces_that_follow_the_load_without_a_plan_are_noted() {
+    let notes = |interfaces: &str, act: &str| {
+        let b = bound(&format!("[host]\ninterfaces = [{interfaces}]\nact_on_load = [{act}]\n"), &[]).unwrap();
+        b.notes.into_iter().filter(|n| n.contains("act_on_load")).collect::<Vec<_>>()
+    };
+    assert_eq!(notes("\"eth0\"", "\"eth0\""), Vec::<String>::new());
+    assert_eq!(notes("\"eth*\"", "\"eth1\""), Vec::<String>::new());
+    let [note] = notes("\"eth0\"", "\"eth?\"").try_into().unwrap();
+    assert!(note.starts_with("host.act_on_load names eth1 eth2, not in host.interfaces: "), "{note}");
+}

@@ -11,6 +11,7 @@ use ringwise_observe::CpuRates;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Arrival, ArrivalQueue, At, Fault, Quirk};
 
+use crate::control::Ask;
 use crate::event::Event;
 use crate::follow::tests::rates;
 use crate::follow::{Finding, layout};
@@ -160,6 +161,47 @@ fn without_the_request_of_a_user_nothing_is_written() {
         seconds(&rig, service, &first, 30, true);
         assert_eq!((table(&rig), rig.journals()), (first.clone(), journals));
         assert!(service.state.totals.better_tables > 0);
+    });
+}
+
+/// A pause leaves what was moved as it is; when it ends, the base is restored, and the service begins again.
+#[test]
+fn a_pause_keeps_what_was_moved_until_it_ends() {
+    let rig = rig();
+    let first = table(&rig);
+    rig.serve(|service| {
+        seconds(&rig, service, &first, 20, true);
+        let moved = table(&rig);
+        assert_ne!(moved, first);
+        service.answer(&Ask::Pause { interface: Some(DEV.into()) });
+        seconds(&rig, service, &first, 20, false);
+        later(service);
+        service.look(true);
+        assert_eq!((table(&rig), balanced(&rig)), (moved, 1), "{:?}", service.state.actions);
+        service.answer(&Ask::Resume { interface: Some(DEV.into()) });
+        later(service);
+        service.look(true);
+        assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state.actions);
+        seconds(&rig, service, &first, 40, true);
+        assert_ne!(table(&rig), first, "{:?}", service.state.loads);
+    });
+}
+
+/// Without a plan for the interface it is unknown which CPUs its interrupts may use, but its table may follow the load.
+#[test]
+fn an_interface_of_which_nothing_was_requested_gets_another_table_only() {
+    let mut rig = Rig::applied_to("eth1", Goal::Forward);
+    (rig.setup.follow, rig.setup.act_on_load) = (true, vec![DEV.into()]);
+    for (q, v) in rig.now().nic(DEV).unwrap().queue_vectors().enumerate() {
+        let file = format!("/proc/irq/{}/smp_affinity_list", v.irq);
+        rig.sim.outside(|h| h.write(&file, format!("{q}\n").as_bytes()).map(drop).unwrap());
+    }
+    let first = table(&rig);
+    rig.serve(|service| {
+        assert!(!service.permitted.contains_key(DEV) && service.permitted.contains_key("eth1"));
+        seconds(&rig, service, &first, 30, true);
+        assert_ne!(table(&rig), first, "{:?}", service.state.loads);
+        assert_eq!(service.state.totals.moved_interrupts, 0);
     });
 }
 

@@ -34,13 +34,25 @@ impl Rig {
     }
 
     pub(crate) fn of(sim: Arc<Sim>, goal: Goal) -> Self {
+        let rig = Self::untouched(sim);
+        rig.apply(goal);
+        rig
+    }
+
+    /// Two interfaces, of which a person has applied a goal to one.
+    pub(crate) fn applied_to(dev: &str, goal: Goal) -> Self {
+        let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
+        let rig = Self::untouched(sim);
+        rig.apply_intent(Intent { goal, devs: vec![dev.into()], ..Intent::default() });
+        rig
+    }
+
+    fn untouched(sim: Arc<Sim>) -> Self {
         let dir = Dir::new();
         let host: Arc<dyn Host> = sim.clone();
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
         let setup = Setup { store, config: Some("none".into()), guard: None, follow: false, act_on_load: Vec::new() };
-        let rig = Self { sim, host, setup, _dir: dir };
-        rig.apply(goal);
-        rig
+        Self { sim, host, setup, _dir: dir }
     }
 
     pub(crate) fn now(&self) -> Snapshot {
@@ -48,8 +60,11 @@ impl Rig {
     }
 
     pub(crate) fn apply(&self, goal: Goal) {
-        let snapshot = self.now();
-        let intent = Intent { goal, ..Intent::default() };
+        self.apply_intent(Intent { goal, ..Intent::default() });
+    }
+
+    fn apply_intent(&self, intent: Intent) {
+        let (snapshot, goal) = (self.now(), intent.goal);
         let host = PlanningHost {
             options: Options::all(),
             snapshot,

@@ -85,7 +85,7 @@ families! {
     SERVICE_PAUSED = "ringwise_service_paused" Gauge "" []
         "1: ringwise daemon pause was run for the whole host.";
     SERVICE_PAUSES = "ringwise_service_pauses" Gauge "" ["reason"]
-        "Interfaces that the service does not change, by reason: command (ringwise daemon pause), competing (a program moved settings back twice), failed (a transaction failed).";
+        "Interfaces that the service does not change, by reason: command (ringwise daemon pause), competing (irqbalance moved interrupts back twice), failed (a transaction failed).";
     SERVICE_SETTINGS = "ringwise_service_settings_kept" Gauge "" []
         "Settings in effect that the service keeps.";
     SERVICE_TRANSACTIONS = "ringwise_service_transactions_total" Counter "" ["verdict"]

@@ -1,9 +1,9 @@
 //! From a CPU (and the receive queue of forwarded packets) to the transmit queue and the CPU of its completions.
 
-use ringwise_model::{Cause, CpuId, Dir, IrqId, Nic, Snapshot};
+use ringwise_model::{Cause, CpuId, CpuSet, Dir, IrqId, Nic, Snapshot};
 use serde::Serialize;
 
-use crate::stack::{CpuPlacement, cpu_placement};
+use crate::stack::{CpuPlacement, cpu_placement, pending_on};
 
 /// Who sends a packet, and the receive queue that the choice of the transmit queue depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct TransmitPath {
     pub irq: Option<IrqId>,
     /// CPU that handles this interrupt.
     pub cpu: Option<CpuPlacement>,
+    /// Where the interrupt is now, while it is pinned to `cpu` and has not moved there yet. `None`: it is not pending.
+    pub pending_on: Option<CpuSet>,
     /// Byte queue limit of the queue and its bytes in flight, as text. `None`: unknown.
     pub bql: Option<String>,
     /// What makes the prediction uncertain, one sentence each.
@@ -113,6 +115,7 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, sender: Sender) -> T
         why_not: why_not.filter(|_| queue.is_none()),
         irq: vector.map(|v| v.irq),
         cpu: done_on.map(|c| cpu_placement(s, nic, c)),
+        pending_on: vector.and_then(pending_on),
         bql,
         notes,
     }

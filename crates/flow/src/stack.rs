@@ -1,6 +1,6 @@
 //! From a receive queue to the CPU that does the work: interrupt, RPS, RFS.
 
-use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, Nic, NodeId, Snapshot, Unread};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, Nic, NodeId, Snapshot, Unread, Vector};
 use serde::Serialize;
 
 use crate::steering::QueuePrediction;
@@ -69,6 +69,8 @@ pub struct ReceivePath {
     pub asked: Option<CpuSet>,
     /// CPU that gets the interrupt. `None`: see `why_not`.
     pub cpu: Option<CpuPlacement>,
+    /// Where the interrupt is now, while it is pinned to `cpu` and has not moved there yet. `None`: it is not pending.
+    pub pending_on: Option<CpuSet>,
     /// Why `cpu` is unknown.
     #[serde(flatten, serialize_with = "beside")]
     pub why_not: Option<CpuUndecided>,
@@ -169,6 +171,13 @@ pub fn cpu_placement(s: &Snapshot, nic: &Nic, cpu: CpuId) -> CpuPlacement {
     CpuPlacement { cpu, node, core, reach, distance }
 }
 
+/// The CPUs where the interrupt is now, if it is pinned to a CPU to which it has not moved yet. `None`: it is not pending, or that
+/// is unknown.
+pub(crate) fn pending_on(v: &Vector) -> Option<CpuSet> {
+    let now = v.effective.known().filter(|e| !e.is_empty())?;
+    (v.taken_by()? != now).then(|| now.clone())
+}
+
 /// What happens to packets that `a` sends to receive queue `queue`.
 pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &QueuePrediction) -> ReceivePath {
     let vector = nic.vector_of(Dir::Rx, queue);
@@ -188,6 +197,7 @@ pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &QueuePrediction) -> Rece
         irq: vector.map(|v| v.irq),
         asked: vector.and_then(|v| v.asked.known().cloned()),
         cpu: cpu.map(|c| cpu_placement(s, nic, c)),
+        pending_on: vector.and_then(pending_on),
         why_not,
         rps: rps(s, nic, queue, a),
         rfs: rfs(s, nic, queue),

@@ -110,8 +110,8 @@ pub fn live(nic: &Nic, of: VectorName) -> Fact<Setting> {
     v.asked.as_ref().map(|cpus: &CpuSet| Setting::IrqCpus { dev, of, cpus: cpus.clone(), on: None })
 }
 
-/// On x86 an interrupt moves at its next occurrence: a mask that reads back while the effective CPU
-/// lies outside it is pending (kernel/irq/manage.c, `irq_setup_affinity`; lab.md section 2).
+/// On x86 without interrupt remapping an interrupt moves at its next occurrence: a mask that reads back while the effective CPU
+/// lies outside it is pending (kernel/irq/manage.c, `irq_set_affinity_locked`).
 pub fn compare(nic: &Nic, of: VectorName, want: &CpuSet) -> Match {
     vector(nic, of).map_or(Match::Gone, |v| compare_vector(v, want))
 }

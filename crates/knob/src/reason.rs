@@ -91,7 +91,7 @@ pub enum Reason {
         /// CPU in question.
         cpu: CpuId,
     },
-    /// The CPU is the second hardware thread of a core, which the goal leaves to programs.
+    /// The CPU is the second hardware thread of a core, and the plan uses one thread of each core.
     SecondThread {
         /// Goal of the plan.
         goal: Goal,

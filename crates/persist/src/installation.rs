@@ -113,6 +113,11 @@ impl Installation {
         place::enables(&link).then_some(link).into_iter().chain(self.own(mode.other())).collect()
     }
 
+    /// Whether [`Installation::write`] disables the service, which a boot starts until then.
+    pub fn disables_service(&self, mode: Mode) -> bool {
+        mode == Mode::AtBoot && place::enables(&self.root.join(Mode::Service.link()))
+    }
+
     /// Files that `persist` wrote.
     fn own(&self, mode: Mode) -> impl Iterator<Item = PathBuf> {
         mode.files().map(|p| self.root.join(p)).filter(|p| p.is_file() && !place::foreign(p))

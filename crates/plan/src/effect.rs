@@ -264,7 +264,7 @@ const OWN_CORE: &str = "a CPU with a core of its own carries more than a CPU tha
 const NEARER: &str = "in exchange, more of its interrupts are on its own node";
 
 /// The benefit of cores that take queues on one thread only.
-const ONE_THREAD: &str = "one thread of each core takes queues, so that second threads are left to programs";
+const ONE_THREAD: &str = "one thread of each core takes queues: two on one core slow each other down";
 
 /// The benefit of layouts of their own.
 const APART: &str = "interfaces have different layouts, so that all of them together use more CPUs";

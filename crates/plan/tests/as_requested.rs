@@ -253,7 +253,7 @@ fn costs_name_reserved_cpus_of_the_interface_alone() {
     let plain = costs("", None, false);
     // Second threads would halve the share of the busiest CPU, but not the number of queues on one core.
     let nearer = "in exchange, more of its interrupts are on its own node";
-    let threads = "one thread of each core takes queues, so that second threads are left to programs";
+    let threads = "one thread of each core takes queues: two on one core slow each other down";
     assert_eq!(plain, format!("{nearer}; {nearer}; {threads}"));
     // A CPU of the other node, and one whose core has another thread for the queue.
     assert_eq!((costs("8", None, false), costs("0", None, false)), (plain.clone(), plain));

@@ -1,6 +1,8 @@
 //! Interrupts that are set to another CPU and have not moved there yet.
 
-use ringwise_knob::{Address, Match, irq};
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Match, Setting, VectorName, irq};
 use ringwise_model::{CpuSet, Nic, Snapshot, Vector};
 use ringwise_plan::Plan;
 use ringwise_text::{hang, plural, vector_label};
@@ -33,17 +35,20 @@ pub(super) fn line(nic: &Nic, limit: usize) -> Option<String> {
     Some(format!("{list}: {moves} next raised (ringwise help pending)"))
 }
 
-/// For `plan`: interrupts whose setting the plan does not change because it is as planned, although `show` marks another CPU.
+/// For `plan`: interrupts that are set as planned already, although `show` marks another CPU. None of an interface whose channels the
+/// plan changes: the driver may request its interrupts again for that, or remove them.
 pub(super) fn of_plan(plan: &Plan, index: &PlanIndex, s: &Snapshot, w: Option<usize>) -> String {
-    let changes = |dev: &str, v: &Vector| {
-        let Some(of) = irq::canonical(v) else { return false };
-        let address = Address::IrqCpus { dev: dev.to_string(), of };
-        index.device(dev).is_some_and(|part| part.steps.contains_key(&address))
-    };
     let mut out = String::new();
     for dev in &plan.considered {
-        let Some(nic) = s.nic(dev) else { continue };
-        let n = of(nic).filter(|(v, ..)| !changes(dev, v)).count();
+        let (Some(nic), Some(part)) = (s.nic(dev), index.device(dev)) else { continue };
+        if part.steps.contains_key(&Address::Channels { dev: dev.clone() }) {
+            continue;
+        }
+        let planned: BTreeMap<VectorName, &CpuSet> = part.target.iter().filter_map(|(t, _)| planned_cpus(t)).collect();
+        let as_planned = |(v, configured, _): &(&Vector, &CpuSet, &CpuSet)| {
+            irq::canonical(v).and_then(|of| planned.get(&of)).is_some_and(|cpus| cpus == configured)
+        };
+        let n = of(nic).filter(as_planned).count();
         if n > 0 {
             let verb = if n == 1 { "is" } else { "are" };
             let text = format!(
@@ -54,4 +59,11 @@ pub(super) fn of_plan(plan: &Plan, index: &PlanIndex, s: &Snapshot, w: Option<us
         }
     }
     out
+}
+
+fn planned_cpus(t: &Setting) -> Option<(VectorName, &CpuSet)> {
+    match t {
+        Setting::IrqCpus { of, cpus, .. } => Some((*of, cpus)),
+        _ => None,
+    }
 }

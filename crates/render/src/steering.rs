@@ -100,14 +100,21 @@ fn fields(f: &BTreeMap<String, String>) -> String {
     {
         return format!("all {} flow types: {}", flows.len(), letters(l));
     }
-    // The longest list is last. If it has more than four flow types, only their number is shown.
+    // The longest list is last. If it has more than four flow types, it names TCP and UDP, and counts the others.
     by.order_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
     let rest = by.len() - 1;
     let parts = by.iter().enumerate().map(|(i, (l, flows))| match flows.len() {
-        n if i == rest && n > 4 => format!("{n} other flow types: {}", letters(l)),
+        n if i == rest && n > 4 => format!("{}: {}", named_and_counted(flows), letters(l)),
         _ => format!("{}: {}", flows.join(","), letters(l)),
     });
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// `udp4,udp6 and 10 other flow types`.
+fn named_and_counted(flows: &[&str]) -> String {
+    let named: Vec<&str> = flows.iter().copied().filter(|f| ["tcp4", "tcp6", "udp4", "udp6"].contains(f)).collect();
+    let others = plural(flows.len() - named.len(), "other flow type");
+    if named.is_empty() { others } else { format!("{} and {others}", named.join(",")) }
 }
 
 fn letters(l: &str) -> String {
@@ -294,4 +301,27 @@ pub(crate) fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
         out.push("no effective CPU: the interrupt is not started (link down) or has not fired yet");
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the ports of TCP and UDP are hashed is what most readers look for.
+    #[test]
+    fn flow_types_of_tcp_and_udp_are_named() {
+        let text = |of: &[(&str, &str)]| fields(&of.iter().map(|(f, l)| (f.to_string(), l.to_string())).collect());
+        let tcp = [("tcp4", "sdfn"), ("tcp6", "sdfn")];
+        let other = [("ah4", "sd"), ("ah6", "sd"), ("esp4", "sd"), ("esp6", "sd"), ("sctp4", "sd")];
+        let udp = [("udp4", "sd"), ("udp6", "sd")];
+        assert_eq!(
+            text(&[&tcp[..], &udp, &other].concat()),
+            "tcp4,tcp6: addresses + ports, udp4,udp6 and 5 other flow types: addresses only"
+        );
+        assert_eq!(
+            text(&[&tcp[..], &other].concat()),
+            "tcp4,tcp6: addresses + ports, 5 other flow types: addresses only"
+        );
+        assert_eq!(text(&[&udp[..], &other].concat()), "all 7 flow types: addresses only");
+    }
 }

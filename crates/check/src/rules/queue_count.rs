@@ -69,7 +69,7 @@ pub(super) static RULES: &[Rule] = &[
         severity: Severity::Info,
         ours: Some("--goal GOAL --allow-disruption"),
         also: &["R0.07"],
-        more: "How many queues help depends on the work: on hosts that only forward, both threads of a core together process more packets than one; beside programs, the second thread belongs to the program. Since 5.18 the kernel's own default is half of the physical cores, for drivers that use it.",
+        more: "How many queues help depends on the work: on hosts that only forward, both threads of a core together process more packets than one; beside programs, queues use one thread of each core. Since 5.18 the kernel's own default is half of the physical cores, for drivers that use it.",
         judge: |cx, say| {
             if !matches!(cx.goal(), Goal::Rpc | Goal::Stream | Goal::Latency) {
                 return None;

@@ -17,7 +17,7 @@ pub struct PersistArgs {
     /// apply once
     #[arg(long, help_heading = "Files")]
     pub daemon: bool,
-    /// Whether the service looks for uneven load of receive queues; off: its unit has no capabilities for that
+    /// Whether the service reads the load of receive queues; off: its unit has no capabilities for that
     #[arg(long, value_name = "MODE", value_enum, default_value_t, requires = "daemon", help_heading = "Files")]
     pub follow: FollowArg,
     /// Stop applying at boot, and remove the files; the configuration file, the settings in effect and a service that

@@ -115,3 +115,15 @@ fn the_help_of_a_workload_shows_its_options() {
     let line = "ringwise bench forward eth0 --in eth0 --out eth1 --gen a --sink b --ssh peer1 --threads 2 --skew 1";
     assert!(parse(line.split(' ')).is_ok());
 }
+
+/// `persist` writes the file, so what the options mean for a plan is wrong there.
+#[test]
+fn the_help_of_persist_is_about_the_file_of_every_boot() {
+    let found = built().into_iter().find(|(n, _)| n == "ringwise persist");
+    let help = found.unwrap().1.render_long_help().to_string();
+    assert!(help.contains("The configuration file of every boot") && !help.contains("options override it"), "{help}");
+    for option in ["override-config", "print-config", "take-over", "sample"] {
+        assert!(!help.contains(&format!("--{option}")), "{option}: {help}");
+    }
+    assert!(parse("ringwise persist --goal rpc --override-config".split(' ')).is_ok());
+}

@@ -39,6 +39,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         )
         .next("ringwise plan --goal mixed --sample"));
     }
+    if a.intent.print_config {
+        return Err(Fail::usage(
+            "--print-config belongs to plan and apply; persist -n lists the files that it would write",
+        )
+        .next("ringwise plan --print-config"));
+    }
     let root = a.root.clone().unwrap_or_else(|| "/".into());
     let installation = Installation::below(&root);
     if a.remove {
@@ -97,6 +103,9 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref(), follow };
     let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
+    if installation.disables_service(mode) {
+        notes.push(DISABLES_SERVICE.into());
+    }
     let files = installation.files(mode, &units, write.map(|text| (there.clone(), text)))?;
     let as_json = a.format.json(common);
     for n in notes.iter().filter(|_| !as_json) {
@@ -155,6 +164,9 @@ fn next_command(mode: Mode, runs: bool) -> &'static str {
         (Mode::AtBoot, false) => "systemctl start ringwise",
     }
 }
+
+const DISABLES_SERVICE: &str = "without --daemon, persist disables ringwise-daemon.service: each boot then applies the configuration once, and \
+                                nothing keeps it. To keep the service: ringwise persist --daemon, with its options";
 
 const STOP_SERVICE: &str = "systemctl stop ringwise-daemon";
 
@@ -434,7 +446,9 @@ fn next(n: Next) -> String {
             )
         }
         Next::ReadHistory => {
-            "ringwise history, and read the log of that boot; then ringwise persist, so that the next boot applies again".into()
+            "ringwise history, and read the log of that boot; then repeat your command (ringwise persist, or ringwise persist --daemon), \
+             so that the next boot applies again"
+                .into()
         }
     }
 }

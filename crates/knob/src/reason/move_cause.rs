@@ -11,7 +11,7 @@ pub enum MoveCause {
     ExcludedCpu,
     /// The goal uses fewer cores for queues.
     CoreNotUsed,
-    /// The present CPU is a second hardware thread, which the goal leaves to programs.
+    /// The present CPU is a second hardware thread, and the plan uses one thread of each core.
     SecondThread,
     /// The other hardware thread of the present core is excluded from queue interrupts.
     PartOfCore,

@@ -38,7 +38,7 @@ impl Reason {
                 format!("goal {goal} uses fewer cores for queues, and not those of their CPUs")
             }
             R::SecondThread { .. } => {
-                "their CPUs are second hardware threads, which this plan leaves to programs".into()
+                "their CPUs are second hardware threads, and this plan uses one thread of each core".into()
             }
             R::PartOfCore { .. } => {
                 "the other hardware threads of their cores are excluded from queue interrupts".into()
@@ -91,7 +91,7 @@ fn text(r: &Reason) -> String {
             format!("goal {goal} uses fewer cores for queues, and not the core of CPU {cpu}")
         }
         R::SecondThread { cpu, .. } => {
-            format!("CPU {cpu} is a second hardware thread, which this plan leaves to programs")
+            format!("CPU {cpu} is a second hardware thread, and this plan uses one thread of each core")
         }
         R::PartOfCore { cpu } => {
             format!("the other hardware thread of CPU {cpu}'s core is excluded from queue interrupts")
@@ -308,7 +308,7 @@ fn move_cause(why: MoveCause) -> &'static str {
     match why {
         MoveCause::ExcludedCpu => "the CPU that it is on now is excluded from queue interrupts",
         MoveCause::CoreNotUsed => "the goal uses fewer cores for queues",
-        MoveCause::SecondThread => "it is on a second hardware thread now, which this plan leaves to programs",
+        MoveCause::SecondThread => "it is on a second hardware thread now, and this plan uses one thread of each core",
         MoveCause::PartOfCore => "the other hardware thread of its core is excluded from queue interrupts",
         MoveCause::SlowerCore => "it is on a slower core now",
         MoveCause::DistantNode => "it is on a more distant node now",

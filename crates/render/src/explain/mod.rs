@@ -11,7 +11,7 @@ use ringwise_flow::send::TransmitDecision;
 use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::QueueDecision;
 use ringwise_model::shell::quote;
-use ringwise_model::{CpuId, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Snapshot};
 use serde_json::{Value, json};
 
 use super::columns::Ranks;
@@ -232,7 +232,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, host: (&S
 fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, (s, cores): (&Snapshot, &Ranks)) {
     let irq = l.irq.map_or_else(|| "no interrupt known".into(), |i| format!("interrupt {i}"));
     let to = match (&l.cpu, &l.why_not) {
-        (Some(p), _) => place(p, cores),
+        (Some(p), _) => place(p, l.pending_on.as_ref(), cores),
         (None, Some(why)) => format!("CPU not known: {why}"),
         (None, None) => "CPU not known".into(),
     };
@@ -266,7 +266,7 @@ fn landing(line: &mut dyn FnMut(&str, &str), l: &ReceivePath, d: &Direction, (s,
 }
 
 /// The core has the number that `show` prints; the kernel's `core_id` repeats in each package.
-fn place(p: &CpuPlacement, cores: &Ranks) -> String {
+fn place(p: &CpuPlacement, pending_on: Option<&CpuSet>, cores: &Ranks) -> String {
     let node = p.node.map_or_else(|| "unknown".into(), |n| n.to_string());
     let core = cores.core(p.cpu).map_or_else(String::new, |c| format!("  core {c}"));
     let reach = match p.reach {
@@ -277,7 +277,8 @@ fn place(p: &CpuPlacement, cores: &Ranks) -> String {
         }
         Reach::Unknown => "distance unknown".into(),
     };
-    format!("CPU {}   node {node}{core}   {reach}", p.cpu)
+    let pending = pending_on.map_or_else(String::new, |now| format!(" (pending, now on CPU {now})"));
+    format!("CPU {}{pending}   node {node}{core}   {reach}", p.cpu)
 }
 
 fn departure(out: &mut String, number: &str, x: &Departure, cores: &Ranks, style: &Style) {
@@ -293,7 +294,11 @@ fn departure(out: &mut String, number: &str, x: &Departure, cores: &Ranks, style
         line("    queue    ", &format!("{what}: {why}"));
     }
     if let (Some(q), Some(irq)) = (x.sending.queue, x.sending.irq) {
-        let cpu = x.sending.cpu.as_ref().map_or_else(|| "CPU not known".into(), |p| place(p, cores));
+        let cpu = x
+            .sending
+            .cpu
+            .as_ref()
+            .map_or_else(|| "CPU not known".into(), |p| place(p, x.sending.pending_on.as_ref(), cores));
         line(&format!("    tx-{q:<6}"), &format!("completion by interrupt {irq} -> {cpu}"));
     }
     if let Some(b) = &x.sending.bql {

@@ -212,6 +212,9 @@ pub(super) const TOPICS: &[Topic] = &[
             "function",
             "key",
             "symmetric",
+            "udp",
+            "udp4",
+            "udp6",
         ],
         title: "receive side scaling: the NIC spreads flows over queues",
         body: "The NIC computes a hash over fields of a packet (addresses, ports) and uses it to look up the queue in a \

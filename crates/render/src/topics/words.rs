@@ -120,7 +120,7 @@ pub(super) const TOPICS: &[Topic] = &[
     word(
         &["pending", "not yet seen"],
         "set, but the interrupt has not moved yet",
-        "The affinity is written, but on x86 the interrupt moves only when it is next raised. A queue without traffic \
+        "The affinity is written, but on x86 without interrupt remapping (VT-d, AMD-Vi) the interrupt moves only when it is next raised. A queue without traffic \
          stays pending. This is not a failure: the setting is as planned, while show marks the CPU that took the last \
          interrupt, and rule A10 of check reports the difference. In ringwise status, the line pending lists what \
          needs you: a trial, an unfinished transaction, settings that can be restored now.",
@@ -245,12 +245,12 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["guard"],
+        &["guard", "crash", "crashes"],
         "the second process that restores everything if apply dies",
         "Before the first change ringwise starts its guard outside of your session. If apply is killed, the guard \
          restores everything at once; if it hangs, after 30 seconds; if a trial expires, at its end. It also watches \
          the transmit queues of the changed interfaces for a while. Without a guard nothing is written.",
-        &["See|ringwise help trial, stuck, journal; ringwise apply --help"],
+        &["See|ringwise help trial, stuck, journal, service; ringwise apply --help"],
     ),
     word(
         &["transaction", "transactions", "id"],
@@ -300,7 +300,7 @@ pub(super) const TOPICS: &[Topic] = &[
         ],
     ),
     word(
-        &["service", "mode keep", "keep", "keeps", "action", "actions", "problem", "unheard"],
+        &["service", "mode keep", "keep", "keeps", "action", "actions", "problem", "unheard", "upgrade"],
         "ringwise daemon: it writes again what was lost",
         "A driver that is loaded again, ethtool -L or a CPU that goes offline makes a layout incomplete. The service \
          notices this and corrects it with a transaction. Manual changes stay, and apply, rollback, confirm and adopt \
@@ -311,6 +311,7 @@ pub(super) const TOPICS: &[Topic] = &[
             "Start|ringwise persist --daemon, then systemctl start ringwise-daemon.service; after an edit of the file: systemctl \
              reload ringwise-daemon.service",
             "Log|journalctl -u ringwise-daemon",
+            "Upgrade|the service is restarted; settings in effect stay",
             "Status|3 from ringwise while there is a problem",
             "See|docs/daemon.md; ringwise daemon --help; ringwise help paused, manual, boot",
         ],
@@ -323,7 +324,7 @@ pub(super) const TOPICS: &[Topic] = &[
          packets of each table entry for 3 s, and reports a table that would be better. The loads of such a report are \
          predicted. If no entry can move, it looks for an interrupt whose CPU serves several queues or is taken by \
          a program, and for a better CPU. With goal mixed it compares the traffic of 30 s with the groups of queues. It changes the \
-         table, interrupts and groups itself only on the interfaces of act_on_load, in small steps; when the service ends, the earlier values are restored. An entry that takes more than a CPU can give is named, because no table can \
+         table, interrupts with XPS, the RPS mask of a single queue and groups itself only on the interfaces of act_on_load, in small steps; when the service is stopped or killed, the earlier values are restored, but not by a restart or an upgrade. An entry that takes more than a CPU can give is named, because no table can \
          split it.",
         &[
             "Show|the line load of ringwise status; daemon.json: loads",
@@ -336,7 +337,7 @@ pub(super) const TOPICS: &[Topic] = &[
         &["paused", "resume", "daemon pause"],
         "interfaces that the service does not change for a while",
         "The service does not change a paused interface. ringwise daemon pause DEV lasts until ringwise daemon resume \
-         DEV. If a competing program moves settings back twice, or a transaction fails, the service pauses the \
+         DEV. If irqbalance moves interrupts back twice, or a transaction fails, the service pauses the \
          interface itself: for a minute, then twice as long each time, up to an hour.",
         &[
             "Show|ringwise status: line paused",

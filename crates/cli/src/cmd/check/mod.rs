@@ -23,6 +23,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
 use ringwise_render::check as page;
+use ringwise_render::json::Document;
 use ringwise_text::Recording;
 use ringwise_text::when;
 
@@ -230,10 +231,13 @@ fn explain(ids: &[String], common: &Common) -> Result<Status> {
     }
     for (id, text) in ids.iter().zip(&pages) {
         let id = ringwise_check::find(id).map_or(id.as_str(), |r| r.id);
-        let page = serde_json::json!({ "schema": "ringwise.rule", "version": 1, "id": id, "page": text });
+        let body = serde_json::json!({ "id": id, "page": text });
+        let page = Document { schema: "ringwise.rule", version: 1, body };
         match ids.len() {
             1 => out::json(&page)?,
-            _ => out::json_line(&page.to_string())?,
+            _ => out::json_line(
+                &serde_json::to_string(&page).map_err(|e| Fail::error(format!("cannot write JSON: {e}")))?,
+            )?,
         }
     }
     Ok(Status::Ok)
@@ -252,7 +256,8 @@ fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
     let extra = ringwise_discover::extra(&source.host, &s, options.deadline);
     let table = capability::table(&s, &extra);
     if common.json || a.output == CheckOutput::Json {
-        out::json(&serde_json::json!({ "schema": "ringwise.capabilities", "version": 1, "capabilities": table }))?;
+        let body = serde_json::json!({ "capabilities": table });
+        out::json(&Document { schema: "ringwise.capabilities", version: 1, body })?;
     } else {
         out::answer(&page::capabilities(&s, &table, &crate::style::detect(common)))?;
     }

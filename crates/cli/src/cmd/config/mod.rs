@@ -11,7 +11,9 @@ use ringwise_config::{Bound, Config, Entry, HostPart, export};
 use ringwise_discover::Options;
 use ringwise_knob::features;
 use ringwise_model::shell::quote;
-use ringwise_model::{Goal, Knob, Snapshot};
+use ringwise_model::{Goal, Intent, Knob, Snapshot};
+use ringwise_render::json::Document;
+use serde::Serialize;
 
 use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::cmd::goals;
@@ -24,18 +26,57 @@ pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
         ConfigCmd::Check(a) => check(a, common),
         ConfigCmd::Show(a) => show(&a.file, &a.from, common),
         ConfigCmd::Init(a) => {
+            writes_files(common, "config init", "TOML")?;
             let source = source::open(&a.from)?;
             let s = source.snapshot(&Options::all(), common)?;
             out::answer(&ringwise_config::init(&s, goals::chosen(a.goal, &source, &s, common)))?;
             Ok(Status::Ok)
         }
-        ConfigCmd::Import(a) => import::run(a, common),
-        ConfigCmd::Export(a) => exported(&a.file, a.format, &a.from, common),
+        ConfigCmd::Import(a) => {
+            writes_files(common, "config import", "TOML")?;
+            import::run(a, common)
+        }
+        ConfigCmd::Export(a) => {
+            writes_files(common, "config export", "files for other programs")?;
+            exported(&a.file, a.format, &a.from, common)
+        }
         ConfigCmd::Schema => {
             out::json(&ringwise_config::schema::document())?;
             Ok(Status::Ok)
         }
     }
+}
+
+/// `-j` is refused where the output has another format.
+fn writes_files(common: &Common, command: &str, what: &str) -> Result<()> {
+    match common.json {
+        true => Err(Fail::usage(format!("-j: {command} prints {what}, not JSON")).next(format!("ringwise {command}"))),
+        false => Ok(()),
+    }
+}
+
+/// What `ringwise config show -j` prints.
+#[derive(Serialize)]
+struct ShownFile<'a> {
+    #[serde(flatten)]
+    intent: &'a Intent,
+    act_on_load: &'a [String],
+}
+
+/// What `ringwise config check FILE -j` prints about a file without faults; faults are an error document.
+#[derive(Serialize)]
+struct CheckedFile {
+    file: String,
+    /// `None`: the file names none, so it is `balanced`.
+    goal: Option<Goal>,
+    /// Names and patterns; empty: all suitable interfaces.
+    interfaces: Vec<String>,
+    host_groups: usize,
+    entries: usize,
+    settings: usize,
+    groups: usize,
+    /// Keys that `apply` and each boot skip, because their changes interrupt traffic and the file does not allow it.
+    skipped_without_permission: Vec<String>,
 }
 
 fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
@@ -60,6 +101,21 @@ fn check(a: &ConfigCheck, common: &Common) -> Result<Status> {
     let hosts = std::iter::once(&c.host).chain(grouped.iter().map(|g| &g.host));
     let wishes = hosts.map(|h| h.wishes.len()).chain(entries().map(|e| e.wishes.len())).sum::<usize>();
     let groups: usize = entries().map(|e| e.groups.len()).sum();
+    let harmful = interrupting(&c);
+    if common.json {
+        let body = CheckedFile {
+            file: path.display().to_string(),
+            goal: c.host.goal,
+            interfaces: c.host.interfaces.clone(),
+            host_groups: grouped.len(),
+            entries: entries().count(),
+            settings: wishes,
+            groups,
+            skipped_without_permission: harmful,
+        };
+        out::json(&Document { schema: "ringwise.config-check", version: 1, body })?;
+        return Ok(Status::Ok);
+    }
     let goal = c.host.goal.map_or_else(|| format!("{} (default)", Goal::default()), |g| g.to_string());
     let interfaces = match c.host.interfaces.as_slice() {
         [] => "all suitable interfaces".into(),
@@ -72,7 +128,6 @@ fn check(a: &ConfigCheck, common: &Common) -> Result<Status> {
         found.extend((n > 0).then(|| plural(n, what)));
     }
     let mut text = format!("{}: no faults: {}\n", path.display(), found.join(", "));
-    let harmful = interrupting(&c);
     if !harmful.is_empty() {
         let note = format!(
             "changes of {} interrupt traffic. apply and each boot skip them unless [host] has allow_disruption = true; \
@@ -135,7 +190,8 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
     let (_, c) = load(f)?;
     let b = bound(&c, &host(from, c.named(), common)?, common)?;
     if common.json {
-        out::json(&b.intent)?;
+        let body = ShownFile { intent: &b.intent, act_on_load: &b.host.act_on_load };
+        out::json(&Document { schema: "ringwise.config-show", version: 1, body })?;
     } else {
         let applies = |name: &String| c.host_groups.iter().find(|g| g.name == *name);
         let groups = b.intent.host_groups.iter().filter_map(applies);

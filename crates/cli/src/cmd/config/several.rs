@@ -1,6 +1,6 @@
 //! `ringwise config check --from`: on which captured hosts the file fits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ringwise_config::{Applicable, Config, applicable};
@@ -10,12 +10,16 @@ use ringwise_model::Snapshot;
 use ringwise_render::fleet::FailedCapture;
 use ringwise_render::fleet_config::{self, ConfigOnHost, ConfigPage, Verdict};
 use ringwise_render::fleet_json;
+use ringwise_text::plural;
 
 use crate::args::{Common, ConfigCheck, IntentArgs};
 use crate::cmd::{fleet, plan, wanted};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::Source;
+
+/// Notes about `act_on_load` that are printed; hosts with interfaces of other names have notes of their own.
+const MOST_NOTES: usize = 5;
 
 /// The file, read once for all captures.
 struct FileInput<'a> {
@@ -51,9 +55,13 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
         FileInput { config, wanted: wanted::read(&[], &args, true)?, json: common.json, quiet: fleet::quietly(common) };
     let read = |file: &Path| fleet::evaluate(file, |source| checked(&input, file, source));
     let (mut hosts, mut failed, mut unmatched) = (Vec::new(), Vec::new(), Unmatched::of(config));
+    let mut load_notes: BTreeMap<String, usize> = BTreeMap::new();
     fleet::in_order(&files, input.json, common, read, |c: std::result::Result<Checked, FailedCapture>| match c {
         Ok(c) => {
             unmatched.remove(&c.parts);
+            if let Some(note) = &c.parts.load_note {
+                *load_notes.entry(note.clone()).or_default() += 1;
+            }
             let file = c.host.file.clone();
             hosts.push(c.host);
             let Some(document) = c.document else { return Ok(()) };
@@ -76,6 +84,13 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
         let config = path.display().to_string();
         let page = ConfigPage { config: &config, failed: &failed, unmatched: &unmatched, all: a.all };
         out::answer(&fleet_config::page(&hosts, &page, &crate::style::detect(common)))?;
+    }
+    for (note, n) in load_notes.iter().take(MOST_NOTES) {
+        out::note(common.quiet, &format!("ringwise: {note} ({})", plural(*n, "host")));
+    }
+    if load_notes.len() > MOST_NOTES {
+        let more = plural(load_notes.len() - MOST_NOTES, "more note");
+        out::note(common.quiet, &format!("ringwise: {more} about host.act_on_load, for other interfaces"));
     }
     fleet::report_failed(failed.len(), files.len());
     // As `check` and `plan` do for a directory whose subdirectories contain the captures.
@@ -150,6 +165,7 @@ impl<'a> Unmatched<'a> {
             undecided: Vec::new(),
             entries: entries.map(|e| e.by.clone()).collect(),
             names: config.host.interfaces.iter().chain(&config.host.act_on_load).cloned().collect(),
+            load_note: None,
         };
         Self { config, parts, applied: BTreeSet::new() }
     }
