@@ -76,10 +76,12 @@ run '0' 'ringwise daemon pause eth0'
 run '0' 'ringwise daemon resume'
 
 block docs/daemon.md:316
-run '0' 'ringwise learned --forget eth1'
+before 'service_runs'
+run '1' 'ringwise learned --forget eth1'
 run '0' 'systemctl restart ringwise-daemon.service'
 
 block docs/daemon.md:329
+before 'service_runs'
 run '0' 'ringwise persist --daemon --follow off'
 run '0' 'systemctl restart ringwise-daemon.service'
 

@@ -21,6 +21,8 @@ const BEFORE: &[(&str, &str, &str)] = &[
     ("docs/exit-status.md", "ringwise check --explain A99", "rm host.tar.gz"),
     ("docs/helm.md", "ringwise persist --yes", "ringwise apply --yes"),
     ("docs/tour.md", "ringwise verify --for 5s", "ringwise apply --yes"),
+    ("docs/daemon.md", "ringwise learned --forget eth1", "service_runs"),
+    ("docs/daemon.md", "ringwise persist --daemon --follow off", "service_runs"),
     ("docs/daemon.md", "ringwise persist --remove", "service_runs"),
     ("docs/recipes/kubernetes.md", "ringwise history", "three_transactions"),
 ];
@@ -61,6 +63,8 @@ const SHORT_DETECT: &[(&str, &str)] =
 fn statuses(c: &Documented) -> &'static str {
     match c.verb()[..] {
         ["check"] => "0|3",
+        // Nothing was learned there.
+        ["learned"] if c.has("--forget") => "1",
         [] | ["status"] if c.text.starts_with("ringwise") => "0|3",
         _ => "0",
     }
