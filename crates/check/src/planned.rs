@@ -40,10 +40,13 @@ pub(crate) fn judge(rule: &'static str, cx: &RuleContext, say: &mut FindingSink)
         };
         let mut f = say.planned(text(rule, &steps) + &about);
         // By the plan's own model its moves may make the host slower, so they are no plain fix.
-        f = if undecided { f.severity(Severity::Info) } else { f };
-        // The plan that fixes XPS makes these moves, too.
+        // So is the plan that fixes XPS, because it makes these moves too.
         let with_moves = rule == "Q15" && cx.plan_shares_for_locality().is_some();
-        f = if undecided || with_moves { f } else { f.fix(cx, PlanArguments::planned()) };
+        f = match (undecided, with_moves) {
+            (true, _) => f.severity(Severity::Info),
+            (false, true) => f,
+            (false, false) => f.fix(cx, PlanArguments::planned()),
+        };
         if let Some(s) = severity {
             f = f.severity(s);
         }

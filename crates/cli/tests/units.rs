@@ -98,10 +98,12 @@ fn persist_reports_that_it_disables_the_service() {
     let d = Dir::named("units-disables");
     let reports = |options: &[&str]| {
         let root = d.0.display().to_string();
-        let args = [&["persist", "--yes", "--root", &root], options].concat();
+        let args = [&["persist", "--yes", "-j", "--root", &root], options].concat();
         let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(&args).output().unwrap();
         assert!(o.status.success(), "{o:?}");
-        String::from_utf8(o.stderr).unwrap().contains("persist disables ringwise-daemon.service")
+        let page: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
+        assert_eq!(page["notes"].as_array().unwrap().is_empty(), page["disables_service"] == false, "{page}");
+        page["disables_service"] == true
     };
     assert!(!reports(&["--goal", "rpc"]), "no service is enabled");
     assert!(!reports(&["--daemon"]));

@@ -1,9 +1,11 @@
 //! The reason of a plan step, as a code with facts. [`std::fmt::Display`] gives the text of a plan; findings of `ringwise
 //! check` have their own text (check/wording.rs).
 
+mod facts;
 mod move_cause;
 mod text;
 
+pub use facts::{BanLossCause, ReplacedValue, ResetBy, SideEffect};
 pub use move_cause::MoveCause;
 pub use text::configured_in;
 
@@ -493,51 +495,6 @@ pub enum Reason {
     /// Written by a later version of ringwise.
     #[serde(skip)]
     Other(Value),
-}
-
-/// Why a restart of irqbalance forgets a ban.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BanLossCause {
-    /// ringwise cannot extend its unit.
-    UnitFixed,
-    /// systemd did not start it.
-    NotByUnit,
-}
-
-/// A policy value that the driver is known to refuse, and the nearest value that it accepts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReplacedValue {
-    /// `rx-usecs`
-    pub name: String,
-    /// Value of the policy.
-    pub wanted: u32,
-    /// Nearest value that the driver accepts.
-    pub takes: u32,
-}
-
-/// A side effect of a configured setting, or the reason why another configured setting implies it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SideEffect {
-    /// Adaptive moderation is switched off.
-    AdaptiveOff,
-    /// Flow rules may be lost.
-    RulesMayGo,
-    /// Flow rules need the setting.
-    RulesNeedIt,
-}
-
-/// The earlier step that may reset the setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ResetBy {
-    /// Channel counts.
-    Channels,
-    /// Ring parameters.
-    Rings,
-    /// Moderation of the whole interface.
-    Coalesce,
 }
 
 impl Reason {

@@ -42,8 +42,8 @@ impl Share<'_> {
     }
 }
 
-/// The transmit queue of every online CPU; `cpu` is the interrupt's CPU of each queue, `own` whether that one sends through it in any case. A queue with a configured mask sends for the CPUs
-/// of this mask, and for no others.
+/// The transmit queue of every online CPU. `cpu`: the interrupt's CPU of each queue; `own`: it sends through the queue in any case. A
+/// queue with a configured mask sends for the CPUs of this mask, and for no others.
 fn spread(m: &Machine, own: bool, cpu: &[Option<usize>], configured: &Configured) -> Vec<Option<usize>> {
     let n = m.cpus.len();
     let mut on_cpu: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -175,12 +175,9 @@ fn configured(dev: &str, queue: u32, out: &PlanBuilder) -> Option<CpuSet> {
 
 /// The CPUs of each transmit queue; `cpu` is the interrupt's CPU of each queue.
 fn masks(m: &Machine, goal: Goal, cpu: &[Option<usize>], configured: &Configured) -> Vec<CpuSet> {
-    let mut masks = vec![CpuSet::new(); cpu.len()];
     let own = goal::sends_through_own_queues(goal);
-    if own {
-        let free = |c: &usize| !is_configured(m.cpus[*c], configured);
-        masks = cpu.iter().map(|at| at.filter(free).map_or_else(CpuSet::new, |c| CpuSet::one(m.cpus[c]))).collect();
-    }
+    let first = |at: &Option<usize>| at.map(|c| m.cpus[c]).filter(|c| own && !is_configured(*c, configured));
+    let mut masks: Vec<CpuSet> = cpu.iter().map(|at| CpuSet::from_iter(first(at))).collect();
     for (c, q) in spread(m, own, cpu, configured).iter().enumerate() {
         if let Some(q) = q {
             masks[*q].insert(m.cpus[c]);

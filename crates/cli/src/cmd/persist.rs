@@ -103,7 +103,8 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref(), follow };
     let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
-    if installation.disables_service(mode) {
+    let disables_service = installation.disables_service(mode);
+    if disables_service {
         notes.push(DISABLES_SERVICE.into());
     }
     let files = installation.files(mode, &units, write.map(|text| (there.clone(), text)))?;
@@ -120,6 +121,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         files: paths(files.iter().map(|(p, _)| p)),
         removed: paths(installation.overriding(mode, &units).iter().chain(&installation.replaced(mode))),
         notes,
+        disables_service,
         ..PersistDocument::default()
     };
     if a.write.dry_run {
@@ -181,6 +183,7 @@ struct PersistDocument {
     files: Vec<String>,
     removed: Vec<String>,
     notes: Vec<String>,
+    disables_service: bool,
     next: Option<&'static str>,
 }
 
