@@ -1,5 +1,7 @@
 # The cost model (lab/cost), sourced after lib.sh by scenarios with `# needs: cost`. See "The cost model" in lab/README.md.
 COST=/sys/module/labcost/parameters
+# The interfaces of cost_pair: packets go from the first to the second. A scenario may name others before it sources this file.
+: "${PAIR_FROM:=mq1}" "${PAIR_TO:=mq0}"
 
 # cost_load DEV...: loads the module; only packets that these interfaces receive are charged. Without names: all.
 cost_load() {
@@ -100,35 +102,37 @@ send_end() {
 	wait "$sender"
 }
 
-# cost_pair: mq1 sends to mq0, whose packets cost time; the generator and this script have CPUs that are never charged, cores 6 and 7
+# cost_pair: PAIR_FROM sends to PAIR_TO, whose packets cost time; the generator and this script have CPUs that are never charged,
+# cores 6 and 7
 cost_pair() {
 	PG_CPU=14
 	taskset -p 1000 $$ >/dev/null
 	modprobe pktgen
-	for _dev in mq0 mq1; do
-		echo 1 >/proc/sys/net/ipv6/conf/$_dev/disable_ipv6
-		wait_link $_dev
+	for _dev in "$PAIR_TO" "$PAIR_FROM"; do
+		echo 1 >/proc/sys/net/ipv6/conf/"$_dev"/disable_ipv6
+		wait_link "$_dev"
 	done
-	cost_load mq0
-	for _irq in $(dev_irqs mq1); do
+	cost_load "$PAIR_TO"
+	for _irq in $(dev_irqs "$PAIR_FROM"); do
 		echo $PG_CPU >"/proc/irq/$_irq/smp_affinity_list"
 	done
 }
 
-# uneven_pair: the same; each queue of mq0 has a CPU of its own, and queue 0 four eleventh of the table, which is saved in /tmp/table
+# uneven_pair: the same; each queue of PAIR_TO has a CPU of its own, and queue 0 four eleventh of the table, which is saved in
+# /tmp/table
 uneven_pair() {
 	cost_pair
 	for _q in 0 1 2 3 4 5 6 7; do
-		echo $_q >"/proc/irq/$(queue_irq mq0 TxRx-$_q)/smp_affinity_list"
+		echo $_q >"/proc/irq/$(queue_irq "$PAIR_TO" TxRx-$_q)/smp_affinity_list"
 	done
-	status "the table is uneven" 0 ethtool -X mq0 weight 4 1 1 1 1 1 1 1
-	ethtool -x mq0 >/tmp/table
+	status "the table is uneven" 0 ethtool -X "$PAIR_TO" weight 4 1 1 1 1 1 1 1
+	ethtool -x "$PAIR_TO" >/tmp/table
 }
 
 # flows RATE NS: packets of about 1,000 flows for a minute; each costs NS nanoseconds on every CPU
 flows() {
 	[ -z "$sender" ] || send_end
-	send mq1 mq0 "$1" "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
+	send "$PAIR_FROM" "$PAIR_TO" "$1" "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
 	cost_on "$2" 100 100
 }
 

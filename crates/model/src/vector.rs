@@ -24,7 +24,8 @@ pub struct Vector {
     pub napi: Option<u32>,
     /// The requested affinity, `smp_affinity_list`.
     pub asked: Fact<CpuSet>,
-    /// `effective_affinity_list`: where the interrupt is delivered. On x86 it changes with the next interrupt.
+    /// `effective_affinity_list`: where the interrupt is delivered. On x86 without interrupt remapping it changes with the next
+    /// interrupt.
     pub effective: Fact<CpuSet>,
     /// `affinity_hint` of the driver. Empty: the driver gives none.
     pub hint: Fact<CpuSet>,

@@ -310,7 +310,7 @@ pub(super) const FORMS: &[Form] = &[
             ("tx_bytes[{n}]", Tx, Bytes),
         ]),
     },
-    // stmmac_ethtool.c, stmmac_get_qstats_string, since 5.13: no bytes
+    // stmmac_ethtool.c, stmmac_get_qstats_string: no bytes
     Form { drivers: STMMAC, names: Names::Each(&[("q{n}_rx_pkt_n", Rx, Packets), ("q{n}_tx_pkt_n", Tx, Packets)]) },
     // atlantic/aq_ethtool.c, aq_ethtool_queue_rx_stat_names: no bytes. With several traffic classes each name starts with
     // "TC%u ", and is not matched.
