@@ -9,7 +9,7 @@ serve 'ringwise bench serve --listen 127.0.0.1:4710'
 run '0' 'ringwise bench rr lo --address 127.0.0.1 --peer 127.0.0.1:4710 --size 64 --threads 1 --pairs 1 --trial 300ms --results try.jsonl --calibrate 0 --warm 100ms'
 run '0' 'ringwise bench report try.jsonl --svg figures'
 
-block README.md:108
+block README.md:110
 run '0' "ringwise bench rr eth1 --peer 192.0.2.7:4710 --secret-file secret.txt --state 'tuned=--goal rpc --allow-disruption' --html rr.html --pairs 1 --calibrate 0 --trial 300ms --warm 100ms"
 
 block docs/bench.md:17

@@ -22,17 +22,17 @@ run '0' 'ringwise rollback 1'
 run '0' 'ringwise rollback 0'
 run '0' 'ringwise persist --remove'
 
-block docs/apply.md:70
+block docs/apply.md:71
 trial 'ringwise apply eth1 --goal rpc --queues 4 --allow-disruption --confirm 60s'
 run '0' 'ringwise confirm'
 run '0' "ringwise apply eth1 --goal rpc --health 'ping -c 3 192.0.2.1'"
 
-block docs/apply.md:113
+block docs/apply.md:114
 before 'ringwise apply --goal rpc --yes'
 run '0' 'ringwise apply --measure 5s'
 run '0' 'ringwise report --since 2'
 
-block docs/apply.md:124
+block docs/apply.md:125
 run '0' 'ringwise hold --cpu-latency 0 -- CMD'
 
 block docs/capture.md:15
@@ -147,11 +147,11 @@ run '0' 'ringwise plan --goal forward'
 trial 'ringwise apply --goal forward --confirm 60s'
 run '0' 'ringwise persist'
 
-block docs/plan.md:162
+block docs/plan.md:164
 run '0' 'ringwise plan --goal forward --sample 10s --out edge.plan'
 trial 'ringwise apply edge.plan --confirm 60s'
 
-block docs/plan.md:226
+block docs/plan.md:228
 run '0' 'ringwise plan --out edge.plan --expires 7d'
 trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'
@@ -208,7 +208,7 @@ run '0' 'ringwise plan eth1 --goal rpc'
 trial 'ringwise apply eth1 --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 
-block docs/recipes/postgresql.md:158
+block docs/recipes/postgresql.md:163
 mkdir -p /etc/ringwise
 cat >/etc/ringwise/ringwise.toml <<'END'
 version = 1

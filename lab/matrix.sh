@@ -85,6 +85,52 @@ sampled_plan() {
 	check "a plan by a sample of the load" grep -q '"choice": *"load"' /tmp/sampled.plan
 }
 
+# acted_layout: what the service makes of the load of the row. It starts from the layout of goal balanced and acts for two minutes. Then it
+# is stopped, because it would follow the load of every state of a session: its RSS tables, and the CPUs of the interrupts, are the
+# options of a state, in /tmp/acted.
+acted_layout() {
+	new
+	status "the layout that the service starts from" 0 ringwise apply eth0 eth1 eth2 --goal balanced --exclude-cpus $OTHER_CPUS --yes
+	# Interrupts move to their CPUs when they are next raised: with the load of the row at once, some queues would never raise one.
+	OVERLOAD=300 eval "load_once 5s $LOAD"
+	(
+		_before=$(cat /sys/class/net/eth0/statistics/rx_packets)
+		for _ in $(seq 120); do
+			sleep 1
+			[ "$(cat /sys/class/net/eth0/statistics/rx_packets)" -lt $((_before + 2000)) ] || break
+		done
+		cp /h/ringwise /usr/bin/ringwise
+		/usr/bin/ringwise -v daemon --config none --act eth0 --act eth1 2>/tmp/acting &
+		_service=$!
+		sleep 120
+		{
+			printf -- '--goal balanced --exclude-cpus %s' "$OTHER_CPUS"
+			for _dev in eth0 eth1; do
+				printf -- ' --set %s.rss.table="%s"' "$_dev" "$(table_of $_dev)"
+				_queue=0
+				for _n in $(queue_vectors "$_dev"); do
+					printf -- ' --set %s.irq_cpus.%s=%s' "$_dev" $_queue "$(cat "/proc/irq/$_n/smp_affinity_list")"
+					_queue=$((_queue + 1))
+				done
+			done
+		} >/tmp/acted
+		kill "$_service"
+		wait "$_service"
+	) &
+	_acting=$!
+	eval "load_once 150s $LOAD"
+	wait $_acting
+	grep -e 'eth[01]: ' /tmp/acting
+	cat /tmp/acted
+	check "the service followed the load" grep -q 'eth[01]: uneven load' /tmp/acting
+	status "the layout is taken back" 0 ringwise rollback --yes
+}
+
+# table_of DEV: the queue of each entry of its RSS table
+table_of() {
+	ethtool -x "$1" | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) printf "%s%s", n++ ? " " : "", $i } /^RSS hash key/ { exit }'
+}
+
 # queue_vectors DEV: the interrupts of its queues, without the one for events
 queue_vectors() {
 	irqs "$1" | awk '/-(TxRx|rx|tx)-/ { print $1 }'

@@ -104,12 +104,14 @@ free || not_ok "the guard ends" "the lock is still held"
 status "as recorded" 0 ringwise verify
 ringwise history --all | sed -n 2p
 
-# A restart hands over.
+# A restart hands over, also to another file of the program, as an upgrade installs it.
 serve --config none --act mq0
 load
 check "the next service changes it again" logged "mq0: changed the RSS table: " 90
 table >/tmp/moved
 by_guard=$(guards)
+cp /usr/bin/ringwise /usr/bin/ringwise.new
+mv /usr/bin/ringwise.new /usr/bin/ringwise
 kill -TERM $service
 wait $service
 table >/tmp/now

@@ -95,12 +95,13 @@ pub(crate) fn page(dir: &Path) -> Result<String> {
 }
 
 /// The rows of the matrix, with the text of their sections.
-const ROWS: [(&str, &str); 9] = [
+const ROWS: [(&str, &str); 10] = [
     ("uniform", include_str!("../../lab/bench/text/matrix-uniform.md")),
     ("udp", include_str!("../../lab/bench/text/matrix-udp.md")),
     ("one-queue", include_str!("../../lab/bench/text/matrix-one-queue.md")),
     ("heavy", include_str!("../../lab/bench/text/matrix-heavy.md")),
     ("heavy-sampled", include_str!("../../lab/bench/text/matrix-heavy-sampled.md")),
+    ("heavy-act", include_str!("../../lab/bench/text/matrix-heavy-act.md")),
     ("few-cpus", include_str!("../../lab/bench/text/matrix-few-cpus.md")),
     ("node", include_str!("../../lab/bench/text/matrix-node.md")),
     ("far", include_str!("../../lab/bench/text/matrix-far.md")),

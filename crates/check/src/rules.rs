@@ -60,11 +60,13 @@ fn key(id: &str) -> String {
     out
 }
 
-/// Suggests a rule for an unknown id: the one that differs in punctuation only (`R009` is R0.09). Another number is no typing error.
+/// Suggests a rule for an unknown id: the one that differs in punctuation, or in letters that look like digits, only (`R009` is R0.09). Another number is no typing error.
 pub fn nearest(id: &str) -> Option<&'static str> {
     let plain = |id: &str| id.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_ascii_uppercase();
     let typed = plain(id);
-    rules().find(|r| plain(r.id) == typed).map(|r| r.id)
+    // Letters that look like digits: QO5, Ql4.
+    let digits = typed.replace('O', "0").replace(['I', 'L'], "1");
+    rules().find(|r| plain(r.id) == typed || plain(r.id) == digits).map(|r| r.id)
 }
 
 #[cfg(test)]

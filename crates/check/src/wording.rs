@@ -99,6 +99,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             let queues = plural(*queues as usize, "queue");
             format!("{what} {} ({entries} divided among {queues})", by(share, shares))
         }
+        R::RfsOff => format!("{what} {} RFS entries; this goal sets none", by("has", "have")),
         R::Adaptive { .. } => {
             "adaptive moderation is off; for requests that arrive singly and in bursts, it adapts the interval to the load"
                 .into()

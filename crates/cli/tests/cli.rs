@@ -188,7 +188,7 @@ fn proposed_commands_carry_the_recording() {
             "ringwise apply --goal rpc",
             "ringwise apply --goal rpc --confirm 60s",
             "ringwise confirm",
-            "ringwise plan --goal rpc --out ivytown.plan",
+            &format!("ringwise plan --goal rpc --out ivytown.plan{from}"),
             "ringwise apply ivytown.plan --confirm 60s",
             "To keep it over reboots, afterwards: ringwise persist",
             "Explain a rule: ringwise check --explain R0.09",

@@ -113,7 +113,7 @@ fn what_if_and_balance() {
         "",
     );
     assert!(
-        text(&o).contains("Next: ringwise plan mq0 --set 'mq0.channels.combined=4' --set 'mq0.rss.table=["),
+        text(&o).contains("Next: ringwise plan --goal GOAL mq0 --set 'mq0.channels.combined=4' --set 'mq0.rss.table=["),
         "{}",
         text(&o)
     );

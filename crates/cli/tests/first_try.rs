@@ -133,7 +133,7 @@ fn reserved_cpus_come_first_in_the_drop_in() {
         "# CPUAffinity=0-5,24-29",
     ];
     assert_eq!(lines, first, "{page}");
-    assert!(page.contains("or echo 6-11,30-35 >"), "{page}");
+    assert!(page.contains("      echo 6-11,30-35 >"), "{page}");
 }
 
 /// The plan does not move the interrupts of the other port.

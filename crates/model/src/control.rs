@@ -96,18 +96,20 @@ impl ControlPath {
         }
     }
 
-    /// `192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2`
+    /// `192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2`; `over ppp0: it is unknown where its packets go`
     pub fn way(&self) -> String {
         let mut parts = self.via.clone();
+        let mut more = String::new();
         match &self.members {
             Fact::Known(m) if m.is_empty() => parts.push("no hardware".into()),
             // The interface of the route is the hardware.
             Fact::Known(m) if parts.len() == 1 && parts == *m => {}
             Fact::Known(m) => parts.push(m.join(" ")),
             Fact::Absent => {}
-            Fact::Unknown(u) => parts.push(format!("unknown ({})", u.why)),
+            Fact::Unknown(u) if parts.is_empty() => parts.push(format!("unknown ({})", u.why)),
+            Fact::Unknown(u) => more = format!(": {}", u.why),
         }
-        let over = parts.join(" -> ");
+        let over = parts.join(" -> ") + &more;
         match self.peer() {
             Some(peer) => format!("{peer} over {over}"),
             None if self.out.is_some() => format!("over {over}"),
@@ -144,7 +146,9 @@ mod tests {
         (p.via, p.members) = (vec!["eth0".into()], Fact::Known(vec!["eth0".into()]));
         assert_eq!(p.to_string(), "the default route (over eth0)");
         assert_eq!(p.may_be_over_any(), None);
-        (p.out, p.members) = (Some("ppp0".into()), Fact::unknown("ppp0", "it is unknown where its packets go"));
+        p.out = Some("ppp0".into());
+        (p.via, p.members) = (vec!["ppp0".into()], Fact::unknown("ppp0", "it is unknown where its packets go"));
+        assert_eq!(p.to_string(), "the default route (over ppp0: it is unknown where its packets go)");
         let of = p.may_be_over_any().map(|(dev, u)| (dev, u.why.as_str()));
         assert_eq!(of, Some(("ppp0", "it is unknown where its packets go")));
         p.reason = ControlReason::Unread { what: "ssh sessions".into() };

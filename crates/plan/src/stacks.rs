@@ -104,7 +104,8 @@ pub(crate) fn warn(stacks: &[Stack], devices: usize, warnings: &mut Messages) {
             false => format!("plan only {} and add ", alike.join(" ")),
         };
         let reduce = match &s.fixed {
-            None if s.as_proposed => format!(": reduce the queues ({command}--allow-disruption)"),
+            // Each interface gets the number that the plan proposes for it.
+            None if s.as_proposed => ": reduce the queues (add --allow-disruption)".into(),
             None => format!(": reduce the queues ({command}--queues {} --allow-disruption)", s.fewer),
             Some(why) => format!("; their number cannot be changed: {why}"),
         };

@@ -103,7 +103,9 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     }
     if let Some(f) = r.findings.first() {
         out += &format!("Explain it: ringwise check --explain {}\n", f.rule);
-        let accept = format!("ringwise check --accept {} --reason \"...\" --until {until}", f.rule);
+        // Without an interface, the rule would be accepted on all of them.
+        let of = f.dev.iter().map(|dev| format!("{} ", shell::join([dev.clone()]))).collect::<String>();
+        let accept = format!("ringwise check {of}--accept {} --reason \"...\" --until {until}", f.rule);
         let accept = match style.recording.is_one() {
             true => style.recording.reads(accept) + " --baseline FILE",
             false => accept,

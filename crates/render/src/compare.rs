@@ -97,7 +97,9 @@ fn facts(columns: &[Column], style: &Style) -> Agreement {
         line(LineKind::Rps, |c| values::rps(c.nic), &|c| steering::rps(c.nic, style)),
         line(LineKind::Rfs, |c| values::rfs(c.nic, &c.host.host), &|c| steering::rfs(c.nic, &c.host.host)),
         line(LineKind::Xps, |c| values::xps(c.nic), &|c| steering::xps(c.nic, style)),
-        line(LineKind::Plain("moderation"), |c| json!(c.nic.coalesce), &|c| steering::moderation(&c.nic.coalesce)),
+        line(LineKind::Plain("moderation"), |c| json!(c.nic.coalesce), &|c| {
+            steering::moderation(&c.nic.driver, &c.nic.coalesce)
+        }),
         line(LineKind::QueueModeration, |c| values::moderation(c.nic), &|c| shown(moderation::of_queues(c.nic))),
         line(LineKind::Plain("NAPI"), |c| json!(c.nic.napi), &|c| shown(moderation::napi(c.nic))),
         line(LineKind::Plain("rings"), |c| json!(c.nic.rings), &|c| steering::rings(c.nic)),

@@ -10,12 +10,16 @@ use super::plan_index::PlanPart;
 /// Cores on a terminal before the rest is counted.
 const MANY: usize = 8;
 
-/// `4 cores with more than one queue, as the goal intends: CPU 0-1 (queues 4-5), …`. Empty: there are none.
+/// `4 cores with more than one queue, as the goal intends: CPUs 0-1 (queues 4-5), …`. Empty: there are none.
 pub(super) fn text(plan: &Plan, dev: &str, part: &PlanPart, style: &Style) -> String {
     let doubled: Vec<String> = part
         .doubled_cores
         .iter()
-        .map(|d| format!("CPU {} (queues {})", cpus_of(part.layout, d), text::numbers(d.queues.iter().copied())))
+        .map(|d| {
+            let cpus = cpus_of(part.layout, d);
+            let name = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+            format!("{name} {cpus} (queues {})", text::numbers(d.queues.iter().copied()))
+        })
         .collect();
     if doubled.is_empty() {
         return String::new();

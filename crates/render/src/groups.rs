@@ -67,8 +67,8 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         for (kind, list) in in_order(plan.intent.goal_of(&first.dev), node, few) {
             out.push_str(&format!("  {kind}:\n{list}"));
         }
-        let several =
-            "A program that uses several interfaces of one node: their CPUs together; of different nodes: no limit.";
+        let several = "A program that uses several interfaces of one node: their CPUs together; of different nodes: no limit. \
+                       No limit either if it needs more CPUs or memory than that.";
         out.push_str(&hang("  ", several, w));
         out.push_str(
             &without_queues(plan, kept.as_ref(), s).iter().map(|line| hang("  ", line, w)).collect::<String>(),
@@ -88,10 +88,10 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
             }
             (None, None) => {
                 let only = format!("{FEW}; other programs need no file");
-                drop_in(&[(&only, &p.drop_in)]) + &format!("  or {}\n", p.cpuset)
+                drop_in(&[(&only, &p.drop_in)]) + &in_cgroup(&p.cpuset)
             }
             // One set of CPUs for all programs.
-            (Some(_), None) | (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &format!("  or {}\n", p.cpuset),
+            (Some(_), None) | (_, Some(_)) => drop_in(&[("", &p.drop_in)]) + &in_cgroup(&p.cpuset),
         });
     }
     let others = plan.programs.iter().map(|p| p.dev.as_str()).find(|dev| shown_devs.iter().all(|d| d != dev));
@@ -237,7 +237,10 @@ fn alternatives(
     });
     let part = s.filter(|s| is_part_of_socket(node, s)).map_or_else(String::new, |s| {
         let size = format!("{} of {} CPUs", node.len(), s.topology.online.len());
-        format!("\n      # (one of several nodes of the socket, {size}: consider all)")
+        // systemd accepts one node with `preferred` (numa_policy_is_valid in src/shared/numa-util.c).
+        format!(
+            "\n      # (one of several nodes of the socket, {size}; for all of\n      # them: their CPUs, NUMAPolicy=local, no NUMAMask=)"
+        )
     });
     let many = format!("{many}{part}");
     let many = (many.as_str(), node_drop_in, with_node(&p.cpuset));
@@ -247,7 +250,12 @@ fn alternatives(
         kinds.truncate(2); // the same CPUs for both
     }
     let texts: Vec<(&str, &str)> = kinds.iter().map(|(kind, text, _)| (*kind, text.as_str())).collect();
-    drop_in(&texts) + &format!("  or {}\n", kinds[0].2)
+    drop_in(&texts) + &in_cgroup(&kinds[0].2)
+}
+
+/// The line for a program that systemd does not start: a unit's own cgroup belongs to systemd.
+fn in_cgroup(command: &str) -> String {
+    format!("  or, for a cgroup GROUP that systemd does not manage:\n      {command}\n")
 }
 
 /// Whether the socket of these CPUs has other nodes, so that they may be a small part of the host.

@@ -120,7 +120,7 @@ impl KnobValues {
             Self::Rings => steering::rings(n),
             Self::Pause => steering::pause(n),
             Self::Moderation => {
-                let device = steering::moderation(&n.coalesce);
+                let device = steering::moderation(&n.driver, &n.coalesce);
                 moderation::of_queues(n).map_or_else(|| device.clone(), |q| format!("{device}; queues {q}"))
             }
             Self::Rss => steering::rss(&n.rss),
@@ -223,13 +223,13 @@ fn delivered(n: &Nic) -> usize {
     n.queue_vectors().filter(|v| v.effective.known().is_some_and(|e| !e.is_empty())).count()
 }
 
-/// `8 interrupts on CPUs 8-15, 2 of them pinned`
+/// `8 interrupts on CPUs 8-15, 2 of them pinned`. A pending interrupt counts on the CPU that it is pinned to, as in the table of `ringwise`.
 fn interrupts(n: &Nic) -> String {
     let all: Vec<&Vector> = n.queue_vectors().collect();
     if all.is_empty() {
         return "unknown: no interrupt could be matched to a queue".into();
     }
-    let on: CpuSet = all.iter().filter_map(|v| v.effective.known()).fold(CpuSet::new(), |a, e| a.union(e));
+    let on: CpuSet = all.iter().filter_map(|v| v.taken_by()).fold(CpuSet::new(), |a, e| a.union(e));
     let place = if on.is_empty() { "unknown CPUs".to_string() } else { format!("CPUs {on}") };
     let pinned = all.iter().filter(|v| v.asked.known().is_some_and(|a| a.len() == 1)).count();
     let asked = all.iter().filter(|v| v.asked.is_known()).count();

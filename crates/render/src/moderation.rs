@@ -22,8 +22,9 @@ pub(crate) fn of_queues(n: &Nic) -> Option<String> {
     if groups.iter().all(|(v, _)| v.iter().all(|(k, n)| device.0.get(k) == Some(n))) {
         return None;
     }
-    let one =
-        |v: &BTreeMap<String, u32>| super::steering::moderation(&Fact::Known(ringwise_model::Coalesce(v.clone())));
+    let one = |v: &BTreeMap<String, u32>| {
+        super::steering::moderation(&n.driver, &Fact::Known(ringwise_model::Coalesce(v.clone())))
+    };
     let parts: Vec<String> = groups.iter().map(|(v, q)| format!("{} {}", set(q.iter().copied()), one(v))).collect();
     Some(parts.join("; "))
 }

@@ -429,11 +429,12 @@ fn next(plan: &Plan, how: &PlanPageOptions, style: &Style) -> String {
         Some(_) => String::new(),
         None => {
             let what = if how.recorded {
-                "To write the plan into a file, here with --from, and apply it on the host:"
+                "To write the plan into a file here, and apply the file on the host:"
             } else {
                 "To apply exactly this plan:"
             };
-            format!("{what}\n  ringwise plan{again} --out {file}\n  ringwise apply {file} --confirm 60s\n")
+            let write = style.recording.reads(format!("ringwise plan{again} --out {file}"));
+            format!("{what}\n  {write}\n  ringwise apply {file} --confirm 60s\n")
         }
     };
     // The warning about the model prefers another plan, so that one comes first.

@@ -177,7 +177,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         out.push(("XPS", steering::xps(n, style)));
     }
     if n.has_own_queues() {
-        out.push(("moderation", steering::moderation(&n.coalesce)));
+        out.push(("moderation", steering::moderation(&n.driver, &n.coalesce)));
         out.extend(moderation::of_queues(n).map(|q| ("  of queues", q)));
         out.extend(moderation::napi(n).map(|p| ("NAPI", p)));
         out.push(("rings", steering::rings(n)));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_knob::coalesce;
 use ringwise_model::order::Order;
 use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, RingKind, RingPart, Rss, RssContext};
 
@@ -236,14 +237,17 @@ pub(crate) fn xps(n: &Nic, style: &Style) -> String {
     format!("{by_cpu}; by receive queue: {}", parts.join(", "))
 }
 
-pub(crate) fn moderation(f: &Fact<Coalesce>) -> String {
+/// `rx 3 us (igb adapts it), tx 0 us`
+pub(crate) fn moderation(driver: &Fact<String>, f: &Fact<Coalesce>) -> String {
+    let driver = driver.known().map(String::as_str);
     sentence(f, "none", |c| {
         let get = |k: &str| c.0.get(k).copied();
         let mut parts = Vec::new();
         for dir in ["rx", "tx"] {
             let mut words = Vec::new();
             if let Some(v) = get(&format!("{dir}-usecs")) {
-                words.push(format!("{v} us"));
+                let adapts = driver.filter(|_| dir == "rx" && coalesce::is_own_mode(driver, v));
+                words.push(format!("{v} us{}", adapts.map_or_else(String::new, |d| format!(" ({d} adapts it)"))));
             }
             if let Some(v) = get(&format!("{dir}-max-frames")).filter(|v| *v > 0) {
                 words.push(plural(v as usize, "frame"));

@@ -23,6 +23,7 @@ const COLUMNS: &str = "\
 COLUMNS
  pps         packets per second         line         % of the line rate, in
  avg B       mean size in bytes                      64-byte packets / in bits
+ stack       lost in the network stack  no buf       lost: no receive buffer
  share       of the interface's packets p/irq        packets per interrupt
  BQL         bytes in flight / limit    max/mean     busiest queue / mean
  soft, irq   % in softirqs, interrupts  CV           std. deviation / mean

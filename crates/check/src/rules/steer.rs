@@ -414,6 +414,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "xps_cpus of all queues, cpu/online",
         needs: &[RequiredFact::Xps],
         guard: "XPS is set on at least one queue",
+        other_severity: "info if the host forwards or the goal is forward: a CPU without a mask sends a forwarded packet through the queue with the number of its receive queue (skb_tx_hash in net/core/dev.c), and uses the hash for packets of the host's own programs only",
         condition: "an online CPU is in no mask, or the plan has another mask",
         confirm: "cat /sys/class/net/DEV/queues/tx-*/xps_cpus; cat /sys/devices/system/cpu/online",
         ours: Some(""),
@@ -433,7 +434,9 @@ pub(super) static RULES: &[Rule] = &[
                     say.found(SteerFound::CpusWithoutXps { cpus: hole }).fix(cx, PlanArguments::planned());
                 }
                 Some(())
-            })
+            });
+            lower(cx, say, |n| cx.forwards_or_requested(n));
+            Some(())
         },
         ..Rule::BASE
     },

@@ -25,6 +25,7 @@ use crate::args::{Common, ExportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
+use ringwise_model::shell::quote;
 use ringwise_recording::{Entry as Line, Replay};
 
 /// Requests within this time get the same page, because some drivers query their firmware for counters.
@@ -51,7 +52,11 @@ fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
     let mut next = source.host.since_boot();
     loop {
         let text = maker.page(Form::Prometheus);
-        file::write_shared(&path, text.as_bytes()).map_err(Fail::from)?;
+        file::write_shared(&path, text.as_bytes()).map_err(|e| {
+            let missing = !dir.exists();
+            let fail = Fail::from(e);
+            if missing { fail.next(format!("mkdir -p {}", quote(&dir.to_string_lossy()))) } else { fail }
+        })?;
         let Some(interval) = a.interval else { return Ok(Status::Ok) };
         next = (next + interval).max(source.host.since_boot());
         source.host.sleep(next.saturating_sub(source.host.since_boot()));

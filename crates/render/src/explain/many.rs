@@ -173,7 +173,11 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     if !m.now.collisions.is_empty() && !m.uncounted {
         let now = if m.then.is_some() { "now share" } else { "share" };
-        out.push_str(&format!("Heavy flows {now} the queues {}.\n", numbers(m.now.collisions.iter().copied())));
+        out.push_str(&format!(
+            "Heavy flows {now} {} {}.\n",
+            if m.now.collisions.len() == 1 { "queue" } else { "the queues" },
+            numbers(m.now.collisions.iter().copied())
+        ));
     }
     for n in m.notes {
         out.push_str(&hang("note    ", n, w));
@@ -316,7 +320,8 @@ fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
     let set: String = set.iter().map(|w| format!("--set '{dev}.{w}' ")).collect();
     let after: String = files.iter().map(|f| format!(", when {f} is applied")).collect();
-    let plan = format!("ringwise plan {dev} {set}--set '{dev}.rss.table={}'{more}", words(table));
+    // Without a goal, the rest of the host would be planned for the default goal or that of the file.
+    let plan = format!("ringwise plan --goal GOAL {dev} {set}--set '{dev}.rss.table={}'{more}", words(table));
     format!("\nNext{after}: {}\n", style.recording.reads(plan))
 }
 

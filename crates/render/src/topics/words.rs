@@ -86,7 +86,7 @@ pub(super) const TOPICS: &[Topic] = &[
         names: &["queues on cpu", "stacked", "shared cpu", "share a cpu"],
         title: "several queues of an interface on one CPU",
         body: "The remark \"3 queues on CPU 5\" means that the interrupts of three queues of the interface are delivered \
-         to the same CPU, which is then the limit of all three while other CPUs are idle. \"3 queues on each of CPUs 0-7\" \
+         to the same CPU, which is then the limit of all three while other CPUs are idle. A pending interrupt counts on the CPU that it is pinned to. \"3 queues on each of CPUs 0-7\" \
          means the same for each of these eight CPUs; CPUs with fewer queues are not named.",
         parts: &[
             "Change|ringwise plan gives each queue its own CPU as long as there are enough; if there are more queues \
@@ -214,7 +214,8 @@ pub(super) const TOPICS: &[Topic] = &[
         "the first line of ringwise: whether something is wrong",
         "Needs attention: a transaction, a trial, the service or the host needs a decision. Placement error: rules \
          of check report an error about the CPUs of interrupts. Could be better: they report a warning about them. \
-         Only the first that applies is shown, with the interface that is worst.",
+         The first that applies is shown with the interface that is worst, and then the names of the others. If none \
+         applies, the line summarizes the interrupts.",
         &[
             "Then|ringwise check shows every finding; ringwise plan the changes",
             "See|ringwise help layout, queues on cpu, remote",
@@ -536,7 +537,7 @@ pub(super) const TOPICS: &[Topic] = &[
         "rules about rates need counters of two moments",
         "Some rules compare counters, such as lost packets per second. On this host check reads them twice, 1 s \
          apart (or --for 5s), except with --passive. A capture has two samples only if it was made with ringwise capture --for 5s; otherwise these rules \
-         are not evaluated. plan --goal mixed --sample 5s samples the traffic in another way: docs/groups.md.",
+         are not evaluated. plan --sample 15s measures the traffic of the queues in another way, for every goal: docs/plan.md, docs/groups.md.",
         &["See|ringwise check --help; ringwise help finding, group"],
     ),
     word(

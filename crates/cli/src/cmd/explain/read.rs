@@ -17,6 +17,7 @@ use super::population::Population;
 use super::seen;
 use crate::args::{Common, ExplainArgs};
 use crate::exit::{Fail, Result};
+use ringwise_model::shell::quote;
 use ringwise_text::{plural, thousands};
 
 pub(super) fn of_spec(spec: &FlowSpec) -> Population {
@@ -181,11 +182,8 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
     }
     progress.end();
     if c.packets == 0 {
-        return Err(bad(if c.cut {
-            "the file ends before the first packet".into()
-        } else {
-            "the file contains no packets".into()
-        }));
+        let why = if c.cut { "the file ends before the first packet" } else { "the file contains no packets" };
+        return Err(bad(why.into()).next(format!("tcpdump -i DEV -c 100000 -s 128 -w {}", quote(&name))));
     }
     Ok(c.into_population(&name))
 }
