@@ -203,7 +203,7 @@ mod tests {
     fn after(requests: &[IntentFlags], undone: Option<u64>) -> String {
         let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
         let (host, dir): (Arc<dyn Host>, Dir) = (sim.clone(), Dir::new());
-        let store = Store::open(Some(&dir.0));
+        let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-intent{}", dir.0.display()));
         let now = || ringwise_discover::snapshot(&host, &Options::all()).unwrap();
         for flags in requests {
             let (options, snapshot) = (Options::all(), now());
@@ -238,7 +238,7 @@ mod tests {
     fn an_interface_without_settings_in_effect_is_late() {
         let host: Arc<dyn Host> = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8).done()));
         let dir = Dir::new();
-        let store = Store::open(Some(&dir.0));
+        let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-intent{}", dir.0.display()));
         let late = || {
             let s = ringwise_discover::snapshot(&host, &Options::all()).unwrap();
             let late = crate::late(&s, &ringwise_apply::verify_in(&s, &store).unwrap());

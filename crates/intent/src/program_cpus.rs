@@ -106,7 +106,9 @@ mod tests {
             let plan = ringwise_plan::plan(&s, &intent, &[]).unwrap();
             let by = Request { who: "root".into(), argv: vec!["x".into()], ..Request::default() };
             let wanted = request(&plan, Requested { flags: Some(flags), intent }, false).by(&by);
-            run(&host, &wanted, &Store::open(Some(&dir.0)), &Policy::default(), &mut |_| {}).unwrap();
+            // Other tests on this machine, and ringwise itself, must not be in the way.
+            let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-intent{}", dir.0.display()));
+            run(&host, &wanted, &store, &Policy::default(), &mut |_| {}).unwrap();
         }
         (sim, host, dir)
     }
