@@ -80,7 +80,8 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     for p in shown {
         let only = p.group.is_none() && p.node_cpus.is_none();
         let only = if only { " and a program with few threads that is not busy" } else { "" };
-        let file = format!("for {}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
+        let reserved = if apart.is_some() { "the reserved CPUs, or for " } else { "" };
+        let file = format!("for {reserved}{}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.group) {
             (Some(node), None) if *node != p.cpus || apart.is_some() => {
@@ -96,8 +97,9 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     }
     let others = plan.programs.iter().map(|p| p.dev.as_str()).find(|dev| shown_devs.iter().all(|d| d != dev));
     if let Some(dev) = others {
+        let file = if apart.is_some() { "its lines after the reserved CPUs" } else { "the same file" };
         let text = format!(
-            "for another interface, such as {dev}: the same file with its CPUs from the list above, and with its node where the file names one"
+            "for another interface, such as {dev}: {file} with its CPUs from the list above, and with its node where the file names one"
         );
         out.push_str(&hang("  ", &text, w));
     }

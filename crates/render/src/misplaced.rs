@@ -8,8 +8,8 @@ use ringwise_text::plural;
 
 /// How interrupts of an interface are misplaced. The first line of the page and the column REMARK use the same text.
 pub(super) enum Misplaced {
-    /// Several queues on each of these CPUs. `needed`: the device has more queues than its node has CPUs.
-    Stacked { cpus: CpuSet, queues: usize, needed: bool },
+    /// Several queues on each of these CPUs. `why`: no placement on local CPUs avoids it.
+    Stacked { cpus: CpuSet, queues: usize, why: Option<Unavoidable> },
     /// Queues on another node than the interface. `error`: at least one is on another socket, although a local CPU has no
     /// queue; `check` reports an error then.
     Remote { queues: usize, error: bool },
@@ -20,10 +20,19 @@ pub(super) enum Misplaced {
     SharedCore { cpus: CpuSet, fullest: CpuSet, queues: usize, cores: usize },
 }
 
+/// Why several queues are on one CPU, whatever the affinities are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unavoidable {
+    /// The device has more queues than its node has CPUs.
+    MoreQueuesThanCpus,
+    /// They have one interrupt.
+    OneInterrupt,
+}
+
 impl Misplaced {
     /// Whether no placement on local CPUs avoids it.
     pub(super) fn is_unavoidable(&self) -> bool {
-        matches!(self, Self::Stacked { needed: true, .. })
+        matches!(self, Self::Stacked { why: Some(_), .. })
     }
 
     /// Whether `check` reports it as an error (A03 across sockets, A08).
@@ -46,7 +55,7 @@ impl Misplaced {
 impl fmt::Display for Misplaced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stacked { cpus, queues, needed } => {
+            Self::Stacked { cpus, queues, why } => {
                 match (cpus.len(), cpus.first()) {
                     (1, _) => write!(f, "{queues} queues on CPU {cpus}")?,
                     (n, Some(first)) if !is_short(cpus) => {
@@ -54,7 +63,11 @@ impl fmt::Display for Misplaced {
                     }
                     _ => write!(f, "{queues} queues on each of CPUs {cpus}")?,
                 }
-                if *needed { f.write_str(" (more queues than local CPUs)") } else { Ok(()) }
+                f.write_str(match why {
+                    Some(Unavoidable::MoreQueuesThanCpus) => " (more queues than local CPUs)",
+                    Some(Unavoidable::OneInterrupt) => " (they share an interrupt)",
+                    None => "",
+                })
             }
             Self::Remote { queues, .. } => write!(f, "{} on a remote node", plural(*queues, "queue")),
             Self::Isolated { queues } => write!(f, "{} on isolated CPUs", plural(*queues, "queue")),
@@ -91,7 +104,12 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     let mut out = Vec::new();
     let stacked = stacked(n);
     if let Some((cpus, queues)) = stacked.clone() {
-        out.push(Misplaced::Stacked { cpus, queues, needed: queues <= fair_share(s, n) });
+        let why = if shares_interrupts(n, &cpus) {
+            Some(Unavoidable::OneInterrupt)
+        } else {
+            (queues <= fair_share(s, n)).then_some(Unavoidable::MoreQueuesThanCpus)
+        };
+        out.push(Misplaced::Stacked { cpus, queues, why });
     }
     let taken = |bad: &dyn Fn(&CpuSet) -> bool| queues_where(n, bad);
     let t = &s.topology;
@@ -165,11 +183,23 @@ fn queue_cpus(n: &Nic) -> Vec<CpuId> {
     pairs.into_iter().map(|(cpu, _)| cpu).collect()
 }
 
+/// Whether no interrupt of queues shares a CPU with another one, so that only the queues of one interrupt are on one CPU.
+fn shares_interrupts(n: &Nic, cpus: &CpuSet) -> bool {
+    let on = |cpu: CpuId| queue_cpus(n).into_iter().filter(|c| *c == cpu).count();
+    cpus.iter().all(|cpu| on(cpu) == 1)
+}
+
 /// The CPUs with the most queues of the device, and how many each has, if more than one. The two interrupts of a pair count
-/// once.
+/// once, and an interrupt of several queues counts each of them.
 pub(crate) fn stacked(n: &Nic) -> Option<(CpuSet, usize)> {
+    let mut queues: BTreeSet<(CpuId, u32)> = BTreeSet::new();
+    for v in n.queue_vectors() {
+        let Some(cpu) = v.taken_by().filter(|e| e.len() == 1).and_then(CpuSet::first) else { continue };
+        let of = if v.rx().is_empty() { v.tx() } else { v.rx() };
+        queues.extend(of.iter().map(|q| (cpu, *q)));
+    }
     let mut per: BTreeMap<CpuId, usize> = BTreeMap::new();
-    for cpu in queue_cpus(n) {
+    for (cpu, _) in queues {
         *per.entry(cpu).or_default() += 1;
     }
     let most = per.values().copied().max().filter(|most| *most > 1)?;
@@ -184,7 +214,12 @@ mod tests {
     fn names_all_cpus_or_their_number() {
         let shown = |m: Misplaced| m.to_string();
         let cpus = |list: &str| list.parse::<CpuSet>().unwrap();
-        let stacked = |list, needed| shown(Misplaced::Stacked { cpus: cpus(list), queues: 3, needed });
+        let stacked = |list, more: bool| {
+            let why = more.then_some(Unavoidable::MoreQueuesThanCpus);
+            shown(Misplaced::Stacked { cpus: cpus(list), queues: 3, why })
+        };
+        let one = Misplaced::Stacked { cpus: cpus("5"), queues: 4, why: Some(Unavoidable::OneInterrupt) };
+        assert_eq!(shown(one), "4 queues on CPU 5 (they share an interrupt)");
         assert_eq!(stacked("5", false), "3 queues on CPU 5");
         assert_eq!(stacked("0-7", false), "3 queues on each of CPUs 0-7");
         assert_eq!(stacked("1,3,5,7", true), "3 queues on each of CPUs 1,3,5,7 (more queues than local CPUs)");

@@ -268,7 +268,7 @@ pub(super) static RULES: &[Rule] = &[
         source: "kernel documentation, filesystems/proc: /proc/stat",
         rates: true,
         by_hand: &[
-            "move the queue to another virtual CPU (ringwise plan --exclude-cpus N), or request dedicated CPUs from the provider",
+            "move the queue to another virtual CPU (ringwise plan --goal GOAL --exclude-cpus N), or request dedicated CPUs from the provider",
         ],
         judge: |cx, say| {
             if !is_guest(cx) {

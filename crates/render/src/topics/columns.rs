@@ -46,9 +46,9 @@ pub(super) const TOPICS: &[Topic] = &[
     ),
     word(
         &["per cpu"],
-        "show: queues of the interface on each CPU",
+        "show: interrupts of queues on each CPU",
         "The last line of the matrix counts the interrupts that are delivered to each CPU. More than 1 means that queues \
-         share the CPU.",
+         share the CPU. An interrupt that several queues share counts once.",
         &["See|ringwise help matrix, queues on cpu"],
     ),
     word(

@@ -97,6 +97,20 @@ fn locally_spread(s: &Snapshot, n: &Nic, masks: &[(u32, &CpuSet)]) -> bool {
     masks.iter().all(|(q, c)| c.len() == 1 && c.first().is_some_and(|c| local.get(*q as usize) == Some(&c)))
 }
 
+/// The online CPUs in as many groups as there are queues, in order, and the first groups one CPU larger if they do not divide evenly
+/// (`virtnet_set_affinity` of drivers/net/virtio_net.c).
+fn in_groups(s: &Snapshot, masks: &[(u32, &CpuSet)]) -> bool {
+    let online: Vec<CpuId> = s.topology.online.iter().collect();
+    let Some(each) = online.len().checked_div(masks.len()).filter(|each| *each > 0) else { return false };
+    let larger = online.len() % masks.len();
+    let mut rest = online.as_slice();
+    masks.iter().enumerate().all(|(i, (_, mask))| {
+        let (group, after) = rest.split_at(each + usize::from(i < larger));
+        rest = after;
+        group.iter().copied().collect::<CpuSet>() == **mask
+    })
+}
+
 /// Adds the XPS masks of interfaces for which the plan would change them, unless the driver has chosen them.
 pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
     for dev in changed(s, out, |t| matches!(t, Setting::XpsCpus { .. })) {
@@ -105,11 +119,15 @@ pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
         if masks.iter().all(|(_, c)| c.is_empty()) {
             continue;
         }
-        // Drivers call netif_set_xps_queue with the affinity hint of the vector, with the CPU of the queue's number, or with a
-        // CPU of the node.
+        // Drivers call netif_set_xps_queue with the affinity hint of the vector, with the CPU of the queue's number, with a
+        // CPU of the node, or with a group of CPUs.
         let by_number = masks.iter().all(|(q, c)| c.len() == 1 && c.first().is_some_and(|c| c.0 == *q));
         let hint = |q: u32| n.vector_of(ringwise_model::Dir::Tx, q).and_then(|v| v.hint.known());
-        if by_number || locally_spread(s, n, &masks) || masks.iter().all(|(q, c)| hint(*q) == Some(*c)) {
+        if by_number
+            || locally_spread(s, n, &masks)
+            || in_groups(s, &masks)
+            || masks.iter().all(|(q, c)| hint(*q) == Some(*c))
+        {
             let what = format!("XPS of {dev}");
             out.leave(&ConfiguredBy::InEffect, what, "the masks are as a driver sets them, so the goal decides");
             continue;
