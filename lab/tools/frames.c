@@ -10,6 +10,7 @@
  *   pppoe       session 7, IPv4 and UDP inside
  *   lcp         session 7, an echo request of LCP
  *   gre         10.8.0.1 to 10.1.1.1, IPv4 and UDP inside
+ *   ipip        10.8.0.1 to 10.1.1.1, IPv4 and UDP inside
  *   esp         10.8.0.1 to 10.1.1.1, SPI N + 256
  *   frag        10.8.0.1 to 10.1.1.1, a later fragment of datagram N
  *   mpls        label 16, IPv4 and UDP inside
@@ -131,6 +132,10 @@ static int build(const char *kind, int n)
 		put16(0x0800);
 		ip4("10.8.0.1", 47, 4 + 44, n, 0);
 		put32(0x00000800);
+		ip4_udp("10.9.0.1", sport, 9);
+	} else if (!strcmp(kind, "ipip")) {
+		put16(0x0800);
+		ip4("10.8.0.1", 4, 44, n, 0);
 		ip4_udp("10.9.0.1", sport, 9);
 	} else if (!strcmp(kind, "esp")) {
 		put16(0x0800);

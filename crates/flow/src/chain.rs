@@ -11,7 +11,7 @@ use crate::tuple::{TCP, Tuple, UDP};
 /// `Socket::kind` of a socket with a peer.
 const CONNECTION: &str = "connection";
 /// A connected UDP socket holds a route, so `netdev_pick_tx` (net/core/dev.c) stores the queue in it, and nothing sets `ooo_okay`.
-const KEPT: &str = "a connected UDP socket keeps the queue of its first packet until its route changes (since Linux 6.18 at most for net.core.txq_reselection_ms)";
+const KEPT: &str = "a connected UDP socket keeps the queue of its first packet until its route changes (since Linux 6.19 at most for net.core.txq_reselection_ms)";
 
 const TCP_MOVES: &str = "TCP changes the queue only while no packet is in flight, and what an ACK lets it send leaves from the CPU that received the ACK";
 

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::Setting;
-use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent, QueueRange, Snapshot, TrafficClasses, Unread};
+use ringwise_model::{
+    CpuId, CpuSet, Fact, Goal, GroupQueues, GroupWish, Intent, QueueRange, Snapshot, TrafficClasses, Unread,
+};
 use ringwise_plan::{Obstacle, Plan, plan, xps_masks};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
+
+use crate::groups::wish;
 
 /// Eight CPUs, eight queues.
 fn host(ranges: &[(u32, u32)]) -> Snapshot {
@@ -85,4 +89,25 @@ fn classes_that_are_unknown_or_do_not_fit_leave_xps_alone() {
     // The second of two overlapping classes has no queue of its own (`netdev_txq_to_tc` finds the first).
     let p = ok(&host(&[(0, 4), (2, 4)]));
     assert_eq!(masks(&p).into_keys().collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_configured_group_with_queues_of_several_classes_is_reported() {
+    let mut s = host(&[(0, 4), (4, 3)]);
+    let about = |s: &Snapshot, first: &str| {
+        let group = |name: &str, queues: &str| GroupWish {
+            dev: "eth1".into(),
+            ..wish(name, name, GroupQueues::These(queues.parse::<CpuSet>().unwrap().iter().map(|c| c.0).collect()))
+        };
+        let rest = if first == "0-3" { "4-7" } else { "6-7" };
+        let intent = Intent { groups: vec![group("latency", first), group("bulk", rest)], ..Intent::default() };
+        let p = plan(s, &intent, &[]).expect("can be planned");
+        p.warnings.into_iter().filter(|w| w.contains("traffic class")).collect::<Vec<_>>()
+    };
+    let text = "eth1: group latency has queues of traffic classes 0, 1: the masks of XPS stay within each class";
+    assert_eq!(about(&s, "0-5"), [text]);
+    // Queue 7 belongs to no class.
+    assert_eq!(about(&s, "0-3"), [""; 0]);
+    s.nics[0].classes = Fact::Absent;
+    assert_eq!(about(&s, "0-5"), [""; 0]);
 }

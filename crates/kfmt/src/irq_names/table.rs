@@ -3,8 +3,8 @@
 //! `{m}` another one (the last of a range, or of no interest), `{*}` any rest.
 //!
 //! Each row has a source: the file in Linux (below `drivers/net/ethernet/` unless it begins with `drivers/`) with the
-//! function that makes the name, another tool, or a capture. A form without a source is not in the table, and its
-//! vectors stay unknown. r8125 is missing intentionally: the vendor's driver names its vectors `eth0-0`, `eth0-1`, and
+//! function that makes the name, another tool, or a public capture and where it is. A form without a source is not in
+//! the table, and its vectors stay unknown. r8125 is missing intentionally: the vendor's driver names its vectors `eth0-0`, `eth0-1`, and
 //! so on, and not all of them serve queues.
 
 use Serves::{
@@ -108,14 +108,14 @@ const IDPF: &str = "intel/idpf/idpf_txrx.c idpf_vport_intr_req_irq";
 const E1000E: &str = "intel/e1000e/netdev.c e1000_request_msix";
 const MLX5: Drivers = &["mlx5_core"];
 const MLX5_IRQ: &str = "mellanox/mlx5/core/pci_irq.c irq_set_name";
-const MLX5_EQ: &str = "mellanox/mlx5/core/eq.c mlx5_start_eqs, create_async_eqs in older kernels, capture";
+const MLX5_EQ: &str = "mellanox/mlx5/core/eq.c mlx5_start_eqs, create_async_eqs in older kernels";
 const MLX4: Drivers = &["mlx4_core", "mlx4_en"];
 const MLX4_EQ: &str = "mellanox/mlx4/eq.c mlx4_init_eq_table";
 const BNXT: Drivers = &["bnxt_en"];
 const BNXT_NET: &str = "broadcom/bnxt/bnxt.c bnxt_setup_msix";
 const BNXT_RE: &str =
     "drivers/infiniband/hw/bnxt_re/qplib_fp.c bnxt_qplib_nq_start_irq, qplib_rcfw.c bnxt_qplib_rcfw_start_irq";
-const BNX2X: &str = "broadcom/bnx2x/bnx2x_cmn.c bnx2x_req_msix_irqs, capture";
+const BNX2X: &str = "broadcom/bnx2x/bnx2x_cmn.c bnx2x_req_msix_irqs, bnx2x_req_irq";
 const QEDE: &str = "qlogic/qede/qede_main.c qede_init_fp, qede_alloc_fp_array";
 const TG3: Drivers = &["tg3"];
 const TG3_SOURCE: &str = "broadcom/tg3.c tg3_request_irq, tg3_enable_msix";
@@ -127,8 +127,7 @@ const GVE_OLD: &str =
     "gve_alloc_notify_blocks until 2023, capture: GoogleCloudPlatform/compute-virtual-ethernet-linux issue 30";
 const MANA: &str = "microsoft/mana/gdma_main.c mana_gd_setup_irqs, capture: netdev list, March 2024";
 const XEN: Drivers = &["xen-netfront", "vif"];
-const XEN_SOURCE: &str =
-    "drivers/net/xen-netfront.c xennet_init_queue, setup_netfront_split, setup_netfront_single, capture";
+const XEN_SOURCE: &str = "drivers/net/xen-netfront.c xennet_init_queue, setup_netfront_split, setup_netfront_single";
 const SFC: &str = "sfc/efx_channels.c efx_get_channel_name";
 const CXGB4: &str = "chelsio/cxgb4/cxgb4_main.c name_msix_vecs";
 const NFP: &str = "netronome/nfp/nfp_net_common.c nfp_net_prepare_vector, nfp_net_open_alloc_all";
@@ -166,7 +165,7 @@ const CXGB4VF: &str = "chelsio/cxgb4vf/cxgb4vf_main.c name_msix_vecs";
 const HINIC3: &str = "huawei/hinic3/hinic3_irq.c hinic3_qps_irq_init";
 const OCTEP: &str = "marvell/octeon_ep/octep_main.c octep_request_irqs";
 const WANGXUN: &str = "wangxun/ngbe/ngbe_main.c ngbe_request_msix_irqs, txgbe/txgbe_irq.c txgbe_request_queue_irqs";
-const AM65: &str = "ti/am65-cpsw-nuss.c am65_cpsw_nuss_init_tx_chns, excerpt";
+const AM65: &str = "ti/am65-cpsw-nuss.c am65_cpsw_nuss_init_tx_chns, am65_cpsw_nuss_init_rx_chns";
 const LAB: &str = "lab: the test device's own driver";
 
 /// The table. If two forms match, the first counts.
@@ -241,13 +240,13 @@ pub const PATTERNS: &[Pattern] = &[
     own(MLX5, "mlx5_combined{n}", All, MLX5_IRQ),
     own(MLX5, "mlx5_sf_comp{n}@pci:{bdf}", SomeQueue, MLX5_IRQ),
     own(MLX5, "mlx5_async{n}@pci:{bdf}", Control, MLX5_IRQ),
-    own(MLX5, "mlx5_async@pci:{bdf}", Control, "mellanox/mlx5/core/pci_irq.c irq_set_name until 2021, captures"),
+    own(MLX5, "mlx5_async@pci:{bdf}", Control, "mellanox/mlx5/core/pci_irq.c irq_set_name until 2021"),
     own(MLX5, "mlx5_sf_ctrl{n}@pci:{bdf}", Control, MLX5_IRQ),
     own(MLX5, "mlx5_async_eq@pci:{bdf}", Control, MLX5_EQ),
     own(MLX5, "mlx5_cmd_eq@pci:{bdf}", Control, MLX5_EQ),
     own(MLX5, "mlx5_pages_eq@pci:{bdf}", Control, MLX5_EQ),
     own(MLX5, "mlx5_page_fault_eq@{*}", Control, MLX5_EQ),
-    own(MLX5, "{if}-{n}", Pair, "capture: vendor's driver, mlx5_async and eth0-0 to eth0-62"),
+    own(MLX5, "{if}-{n}", Pair, "vendor's driver (MLNX_OFED): mellanox/mlx5/core/main.c mlx5_rename_comp_eq"),
     own(MLX4, "{if}-{n}", Pair, "kubewharf/katalyst-core, strizhechenko/netutils-linux issue 217"),
     // The number counts event queues, from which each port takes some: not a queue number.
     own(MLX4, "mlx4-{n}@pci:{bdf}", SomeQueue, MLX4_EQ),
@@ -285,7 +284,7 @@ pub const PATTERNS: &[Pattern] = &[
     shared(&["virtio_net"], "{virtio}-config", Control, VIRTIO),
     shared(&["virtio_net"], "{virtio}-control", Control, VIRTIO),
     shared(&["virtio_net"], "{virtio}-virtqueues", All, VIRTIO),
-    shared(&["virtio_net"], "{virtio}", All, "drivers/virtio/virtio_pci_common.c vp_find_vqs_intx, capture"),
+    shared(&["virtio_net"], "{virtio}", All, "drivers/virtio/virtio_pci_common.c vp_find_vqs_intx"),
     shared(&["vmxnet3"], "{if}-rxtx-{n}", Pair, VMXNET3),
     // Without shared vectors the number is the vector's, and the receive queues' vectors follow those of
     // the transmit queues. One vector may serve all of the latter.
@@ -375,7 +374,7 @@ pub const PATTERNS: &[Pattern] = &[
     // Every vector has the interface's name; forms of the vendor's driver are not known.
     own(&["atlantic"], "{if}", AllIfSole, "aquantia/atlantic/aq_nic.c aq_nic_start"),
     // One vector for everything; sky2's for both of its ports.
-    own(&["sky2"], "sky2@pci:{bdf}", All, "marvell/sky2.c sky2_probe, captures"),
+    own(&["sky2"], "sky2@pci:{bdf}", All, "marvell/sky2.c sky2_probe"),
     own(&["r8169"], "{if}", AllIfOnly, "realtek/r8169_main.c rtl_open"),
     own(&["e1000"], "{if}", AllIfOnly, "intel/e1000/e1000_main.c e1000_request_irq"),
     own(&["8139cp"], "{if}", AllIfOnly, "realtek/8139cp.c cp_open"),

@@ -131,7 +131,23 @@ pub(crate) fn teams(
         return Vec::new();
     }
     teams.iter_mut().for_each(|t| t.queues.sort());
+    several_classes(d, &teams, out);
     teams
+}
+
+/// Warns if a configured group has transmit queues of several traffic classes (mqprio, taprio): groups do not follow classes.
+fn several_classes(d: &Dev, teams: &[QueueGroup], out: &mut PlanBuilder) {
+    let Some(classes) = d.nic.classes.known() else { return };
+    for t in teams.iter().filter(|t| t.by.is_some()) {
+        let of: BTreeSet<usize> = t.queues.iter().filter_map(|q| classes.of_queue(*q)).collect();
+        if of.len() > 1 {
+            let list: Vec<String> = of.iter().map(ToString::to_string).collect();
+            let (name, list) = (&t.name, list.join(", "));
+            let text =
+                format!("group {name} has queues of traffic classes {list}: the masks of XPS stay within each class");
+            out.warnings.about(d.name(), text);
+        }
+    }
 }
 
 /// The groups with the queues that they list, which are recorded in `claims`. `None`: the queues cannot be divided.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_flow::chain::{Arrival, Direction, Work};
 use ringwise_flow::stack::ReceivePath;
 use ringwise_model::order::Order;
-use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
+use ringwise_model::{CpuId, CpuSet, Napi, NodeId, Snapshot, Topology};
 use serde_json::{Value, json};
 
 use super::{OneFlow, body, wrap};
@@ -50,23 +50,46 @@ pub struct Observed {
     pub nodes_compared: u32,
     /// How often of these the packets arrived on another node than the one where the program ran.
     pub remote: u32,
+    /// Nodes on which the packets of the flow's socket arrived. Empty on hosts with one node.
+    pub arrival_nodes: BTreeSet<NodeId>,
 }
 
 impl Observed {
     /// Adds what was seen at the socket once: the CPU and the NAPI instance of its last packet, and the CPU of its program.
-    pub fn socket_seen(&mut self, cpu: Option<CpuId>, napi: Option<u32>, program: Option<CpuId>, topology: &Topology) {
+    pub fn socket_seen(&mut self, cpu: Option<CpuId>, napi: Option<u32>, program: Option<CpuId>, host: &Snapshot) {
         if let Some(cpu) = cpu {
             *self.incoming.entry(cpu).or_default() += 1;
         }
         if let Some(id) = napi {
             *self.napis.entry(id).or_default() += 1;
         }
-        let node = |cpu: Option<CpuId>| cpu.and_then(|c| topology.node_of(c)).filter(|_| several_nodes(topology));
-        if let (Some(packets), Some(program)) = (node(cpu), node(program)) {
+        if !several_nodes(&host.topology) {
+            return;
+        }
+        let node = |cpu: Option<CpuId>| cpu.and_then(|c| host.topology.node_of(c));
+        // With RPS or RFS, `cpu` is the CPU that they chose.
+        let arrived = napi.and_then(|id| node_of_napi(host, id)).or_else(|| node(cpu));
+        self.arrival_nodes.extend(arrived);
+        if let (Some(packets), Some(program)) = (arrived, node(program)) {
             self.nodes_compared += 1;
             self.remote += u32::from(packets != program);
         }
     }
+}
+
+/// Node of the CPUs that get the interrupt of the NAPI instance. `None`: it is not one known node, or a thread polls instead, which may
+/// run elsewhere.
+fn node_of_napi(host: &Snapshot, id: u32) -> Option<NodeId> {
+    let mut vectors = host.nics.iter().flat_map(|n| n.vectors.iter().map(move |v| (n, v)));
+    let (nic, vector) = vectors.find(|(_, v)| v.napi == Some(id))?;
+    let polled = |n: &Napi| {
+        n.device.threaded.is_some_and(|t| t > 0) || n.instances.iter().any(|i| i.id == id && i.thread.is_some())
+    };
+    if nic.napi.known().is_some_and(polled) {
+        return None;
+    }
+    let nodes: BTreeSet<_> = vector.effective.known()?.iter().map(|c| host.topology.node_of(c)).collect();
+    nodes.first().copied().flatten().filter(|_| nodes.len() == 1)
 }
 
 fn several_nodes(topology: &Topology) -> bool {
@@ -103,9 +126,8 @@ fn about_nodes(one: &OneFlow, o: &Observed) -> Option<String> {
         return Some(format!("the program ran on the node where its packets arrived, {compared} of {compared} times"));
     }
     let topology = &one.host.topology;
-    let on: BTreeSet<NodeId> = o.incoming.keys().filter_map(|c| topology.node_of(*c)).collect();
-    let may =
-        o.permitted.as_ref().map(|cpus| cpus.iter().any(|c| topology.node_of(c).is_some_and(|n| on.contains(&n))));
+    let there = |c| topology.node_of(c).is_some_and(|n| o.arrival_nodes.contains(&n));
+    let may = o.permitted.as_ref().map(|cpus| cpus.iter().any(there));
     let how = match (may, &o.permitted) {
         (Some(false), Some(cpus)) => format!("; it may use {} only, not on the node of its packets", named(cpus)),
         (Some(true), Some(cpus)) => format!("; it may use {}, also on the node of its packets", named(cpus)),
@@ -131,6 +153,7 @@ impl Default for Observed {
             permitted: None,
             nodes_compared: 0,
             remote: 0,
+            arrival_nodes: BTreeSet::new(),
         }
     }
 }
@@ -336,12 +359,12 @@ mod tests {
     use crate::explain::draw::tests::arriving;
     use ringwise_flow::chain::{self, FlowRoute, Route};
     use ringwise_flow::{FlowSpec, Steering};
-    use ringwise_model::Fact;
+    use ringwise_model::{Fact, NapiValues};
     use ringwise_testkit::machines::{NicSpec, host};
     use ringwise_testkit::topo::CpuSpec;
 
     /// Lines below "This flow in", and the member `observed`. `packages`: each is a node with two CPUs.
-    fn observed(packages: u32, seen: impl Fn(&mut Observed, &Topology)) -> (Vec<String>, Value) {
+    fn observed(packages: u32, seen: impl Fn(&mut Observed, &Snapshot)) -> (Vec<String>, Value) {
         let cpus = CpuSpec { packages, ..CpuSpec::flat(2, 1) };
         let mut s = host("h", cpus, vec![NicSpec::new("eth0", "ice", Some(0), 2, 2)]).snapshot();
         s.nics[0].vectors.iter_mut().filter(|v| v.rx() == [1]).for_each(|v| v.napi = Some(8194));
@@ -350,7 +373,7 @@ mod tests {
         let steering = Steering::new(&s.nics[0], &Fact::Absent).by_queue(Some(1));
         let directions = vec![chain::incoming(&s, &s.nics[0], &steering, &flow, way)];
         let mut o = Observed { looks: 20, ..Observed::default() };
-        seen(&mut o, &s.topology);
+        seen(&mut o, &s);
         let one = arriving(&s, directions);
         let text = text(&one, &o, &Style::plain(None));
         let (_, after) = text.split_once("This flow in").unwrap();
@@ -361,10 +384,10 @@ mod tests {
     #[test]
     fn a_program_on_another_node_than_its_packets() {
         let remote = |permitted: &str| {
-            observed(2, |o, topology| {
-                o.socket_seen(Some(CpuId(0)), Some(8194), Some(CpuId(2)), topology);
-                o.socket_seen(Some(CpuId(0)), Some(9000), Some(CpuId(1)), topology);
-                o.socket_seen(None, None, Some(CpuId(1)), topology);
+            observed(2, |o, s| {
+                o.socket_seen(Some(CpuId(0)), Some(8194), Some(CpuId(2)), s);
+                o.socket_seen(Some(CpuId(0)), Some(9000), Some(CpuId(1)), s);
+                o.socket_seen(None, None, Some(CpuId(1)), s);
                 o.program = [(CpuId(2), 1), (CpuId(1), 2)].into();
                 o.permitted = Some(permitted.parse().unwrap());
             })
@@ -394,8 +417,8 @@ mod tests {
 
     #[test]
     fn nodes_are_named_only_where_there_are_several() {
-        let seen = |o: &mut Observed, topology: &Topology| {
-            o.socket_seen(Some(CpuId(0)), None, Some(CpuId(1)), topology);
+        let seen = |o: &mut Observed, s: &Snapshot| {
+            o.socket_seen(Some(CpuId(0)), None, Some(CpuId(1)), s);
             o.program = [(CpuId(1), 1)].into();
         };
         let (lines, json) = observed(1, seen);
@@ -405,5 +428,30 @@ mod tests {
             lines.last().unwrap(),
             "nodes    the program ran on the node where its packets arrived, 1 of 1 times"
         );
+    }
+
+    #[test]
+    fn the_node_of_the_interrupt_counts_and_not_that_of_the_cpu_that_rps_chose() {
+        let cpus = CpuSpec { packages: 2, ..CpuSpec::flat(2, 1) };
+        let mut s = host("h", cpus, vec![NicSpec::new("eth0", "ice", Some(0), 2, 2)]).snapshot();
+        let remote = |s: &Snapshot, napi| {
+            let mut o = Observed::default();
+            o.socket_seen(Some(CpuId(0)), napi, Some(CpuId(1)), s);
+            (o.nodes_compared, o.remote, o.arrival_nodes.into_iter().collect::<Vec<_>>())
+        };
+        let (here, there) = ((1, 0, vec![NodeId(0)]), (1, 1, vec![NodeId(1)]));
+        let v = s.nics[0].vectors.iter().position(|v| v.rx() == [1]).unwrap();
+        s.nics[0].vectors[v].napi = Some(8194);
+        s.nics[0].vectors[v].effective = Fact::Known("3".parse().unwrap());
+        assert_eq!(
+            (remote(&s, Some(8194)), remote(&s, Some(9000)), remote(&s, None)),
+            (there, here.clone(), here.clone())
+        );
+        s.nics[0].vectors[v].effective = Fact::Known("1,3".parse().unwrap());
+        assert_eq!(remote(&s, Some(8194)), here, "CPUs of two nodes");
+        s.nics[0].vectors[v].effective = Fact::Known("3".parse().unwrap());
+        let device = NapiValues { threaded: Some(1), ..NapiValues::default() };
+        s.nics[0].napi = Fact::Known(Napi { device, instances: Vec::new() });
+        assert_eq!(remote(&s, Some(8194)), here, "a thread polls");
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
         pid = socket.pid;
         if let (Some(pid), "connection") = (socket.pid, socket.kind) {
             match connections::incoming(pid, inode) {
-                Ok(Some(seen)) => o.socket_seen(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, &one.host.topology),
+                Ok(Some(seen)) => o.socket_seen(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, one.host),
                 Ok(None) => {}
                 Err(e) => o.incoming_unread = Some(e.to_string()),
             }
