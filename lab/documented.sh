@@ -114,7 +114,7 @@ run '0' 'ringwise plan eth2 --goal mixed'
 run '0' 'ringwise plan eth2 --goal mixed --latency-queues 2'
 run '0' 'ringwise plan eth2 --goal mixed --sample'
 
-block docs/groups.md:48
+block docs/groups.md:51
 run '0' 'ringwise plan eth2 --goal mixed --sample 10s --out edge.plan'
 trial 'ringwise apply edge.plan --confirm 60s'
 
@@ -157,12 +157,39 @@ trial 'ringwise apply edge.plan --confirm 60s'
 run '0' 'ringwise confirm'
 run '0' 'ringwise persist'
 
-block docs/recipes/cache.md:11
+block docs/recipes/cache.md:10
 run '0|3' 'ringwise check --goal rpc'
 run '0' 'ringwise plan --goal rpc'
 trial 'ringwise apply --goal rpc --confirm 60s'
 run '0' 'ringwise verify --for 5s'
 keep_on 'ringwise watch'
+
+block docs/recipes/cache.md:82
+mkdir -p /etc/ringwise
+cat >/etc/ringwise/ringwise.toml <<'END'
+version = 1
+
+[host]
+goal = "rpc"                    # of the other interfaces
+
+[[interface]]
+match = { name = "eth1" }
+goal = "mixed"
+
+[[interface.group]]
+name = "web"
+policy = "latency"
+queues = 4
+flows = ["tcp4 dst-port 443"]
+
+[[interface.group]]
+name = "rest"
+policy = "bulk"
+END
+run '0' 'ringwise config check /etc/ringwise/ringwise.toml'
+run '0' 'ringwise plan'
+trial 'ringwise apply --confirm 60s'
+run '0' 'ringwise persist'
 
 block docs/recipes/dns.md:7
 run '0|3' 'ringwise check eth0 --goal rpc --for 5s'
