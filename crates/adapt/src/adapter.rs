@@ -20,7 +20,7 @@ use crate::judge::{AFTER, ENOUGH, Measured, RestoreReason, SAMPLES, judge};
 use crate::limits::{LimitReached, Limits};
 use crate::load::{LoadState, LoadWindow, Sample, SuspectReason, busiest};
 use crate::moves::{Moves, TableMove};
-use crate::propose::{Elephant, NoProposal, Proposal, Situation, propose};
+use crate::propose::{Elephant, NoProposal, Proposal, TableSituation, propose};
 
 use interrupt_step::Interrupts;
 use rps_step::Masks;
@@ -485,7 +485,7 @@ impl Adapter {
         };
         let before = Measured::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
         let proposed = match (&before, self.window.last(), counts.check(table)) {
-            (Some(before), Some(sample), Ok(counts)) => propose(&Situation {
+            (Some(before), Some(sample), Ok(counts)) => propose(&TableSituation {
                 table,
                 counts,
                 loads: &before.loads,

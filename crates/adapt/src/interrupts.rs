@@ -16,7 +16,7 @@ use crate::receiver::{beside, has_room, limit, points_beside};
 pub const LEAST_POINTS: f64 = 5.0;
 
 /// What a move is computed from.
-pub struct Situation<'a> {
+pub struct InterruptSituation<'a> {
     /// The samples of the window, oldest first.
     pub samples: &'a [&'a Sample],
     /// CPUs that may serve the queues of the interface.
@@ -86,7 +86,7 @@ impl Means<'_> {
 }
 
 /// Finds the interrupt whose move gains most: from the busiest CPU from which one may move.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
+pub fn propose(s: &InterruptSituation<'_>) -> Result<Proposal, NoStep> {
     let Some(last) = s.samples.last() else { return Err(NoStep::TooFewTimes { known: 0 }) };
     let serving: BTreeSet<u32> = last.queues.iter().filter_map(|q| q.cpu).collect();
     let online = |cpu: &u32| last.cpus.get(cpu).is_some_and(|c| c.total_percent.is_some());
@@ -123,7 +123,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
 }
 
 /// The best move away from this CPU.
-fn best_of(s: &Situation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>) -> Option<Proposal> {
+fn best_of(s: &InterruptSituation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>) -> Option<Proposal> {
     let load = *means.total.get(&donor)?;
     let with_packets = means.with_packets(donor)?;
     let queues = |interrupt: u32| -> Vec<u32> {
@@ -183,7 +183,13 @@ fn worth(means: &Means<'_>, load: f64, m: InterruptMove) -> Option<Proposal> {
 }
 
 /// The least loaded CPU that may receive `points`: one of the same node if possible.
-fn receiver(s: &Situation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>, points: f64) -> Option<u32> {
+fn receiver(
+    s: &InterruptSituation<'_>,
+    means: &Means<'_>,
+    donor: u32,
+    serving: &BTreeSet<u32>,
+    points: f64,
+) -> Option<u32> {
     let of_queues: Vec<f64> = serving.iter().filter_map(|c| means.total.get(c).copied()).collect();
     let mean = of_queues.iter().sum::<f64>() / of_queues.len().max(1) as f64;
     let most = limit(mean, *means.total.get(&donor)?);

@@ -55,7 +55,7 @@ impl Host {
     fn of(&self, samples: &[Sample]) -> Result<Proposal, NoStep> {
         let samples: Vec<&Sample> = samples.iter().collect();
         let rests = |q: u32| self.rests == Some(q);
-        propose(&Situation { samples: &samples, permitted: &self.permitted, rests: &rests })
+        propose(&InterruptSituation { samples: &samples, permitted: &self.permitted, rests: &rests })
     }
 
     fn propose(&self) -> Result<Proposal, NoStep> {

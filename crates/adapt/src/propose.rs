@@ -143,7 +143,7 @@ pub enum NoProposal {
 }
 
 /// What a step is computed from.
-pub struct Situation<'a> {
+pub struct TableSituation<'a> {
     /// Receive queue of each entry.
     pub table: &'a [u32],
     /// What the entries received.
@@ -179,7 +179,7 @@ struct Bins {
 }
 
 impl Bins {
-    fn new(s: &Situation<'_>) -> Option<Self> {
+    fn new(s: &TableSituation<'_>) -> Option<Self> {
         let cpus: Vec<u32> = s.loads.keys().copied().collect();
         let bin = |cpu: u32| cpus.binary_search(&cpu).ok();
         let bin_of = |queue: u32| {
@@ -247,7 +247,7 @@ pub fn variance(loads: &BTreeMap<u32, f64>) -> f64 {
 }
 
 /// Finds the step that lowers the load of the busiest CPUs, within all limits.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
+pub fn propose(s: &TableSituation<'_>) -> Result<Proposal, NoProposal> {
     let bins = Bins::new(s).ok_or(NoProposal::Unknown)?;
     let (_, _, mean) = busiest(s.loads).filter(|_| s.loads.len() > 1).ok_or(NoProposal::Unknown)?;
     let elephant_of = |entry: usize| {
@@ -386,7 +386,7 @@ impl Gains {
     }
 }
 
-fn queue_packets(s: &Situation<'_>) -> BTreeMap<u32, u64> {
+fn queue_packets(s: &TableSituation<'_>) -> BTreeMap<u32, u64> {
     let mut out = BTreeMap::new();
     for (queue, e) in s.table.iter().zip(s.counts.entries) {
         *out.entry(*queue).or_default() += e.packets;

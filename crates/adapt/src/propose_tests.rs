@@ -47,7 +47,7 @@ impl Case {
             unknown_queue: 0,
         };
         let pinned = |entry: usize| self.pinned.contains(&entry);
-        propose(&Situation {
+        propose(&TableSituation {
             table: &self.table,
             counts: evidence.check(&self.table).unwrap(),
             loads: &self.loads,

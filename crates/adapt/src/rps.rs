@@ -18,7 +18,7 @@ use crate::receiver::{beside, has_room, limit};
 const MOVED_PART: f64 = 0.5;
 
 /// What a mask is computed from.
-pub struct Situation<'a> {
+pub struct RpsSituation<'a> {
     /// The samples of the window, oldest first.
     pub samples: &'a [&'a Sample],
     /// The receive queue.
@@ -107,7 +107,7 @@ impl Known<'_> {
 }
 
 /// Finds the mask that relieves the busiest CPU.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
+pub fn propose(s: &RpsSituation<'_>) -> Result<Proposal, NoStep> {
     let Some(last) = s.samples.last() else { return Err(NoStep::TooFewTimes { known: 0 }) };
     let cpu = cpu_of(last, s.queue).ok_or(NoStep::NotWorthIt)?;
     let online = |c: &u32| last.cpus.get(c).is_some_and(|x| x.total_percent.is_some());
@@ -136,7 +136,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
 }
 
 /// RPS is off, and the CPU of the queue is too busy.
-fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
+fn switch_on(s: &RpsSituation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
     let not = NoStep::NotWorthIt;
     let load = *known.total.get(&known.cpu).ok_or(not)?;
     let work = known.with_packets(known.cpu).ok_or(not)?;
@@ -153,7 +153,7 @@ fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
 }
 
 /// A CPU of the mask is too busy.
-fn relieve(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
+fn relieve(s: &RpsSituation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
     let not = NoStep::NotWorthIt;
     let load = |c: &u32| known.total.get(c).copied().unwrap_or(0.0);
     let hot = s.mask.iter().filter(|c| known.is_hot(**c)).max_by(|a, b| load(a).total_cmp(&load(b)));
@@ -193,7 +193,7 @@ fn fill(own: Vec<(u32, f64)>, work: f64, most: f64) -> Vec<(u32, f64)> {
 }
 
 fn worth(
-    s: &Situation<'_>,
+    s: &RpsSituation<'_>,
     to: Vec<(u32, f64)>,
     (cpu, why): (u32, BusyFor),
     before: BTreeMap<u32, f64>,

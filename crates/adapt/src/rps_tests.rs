@@ -44,7 +44,7 @@ impl Host {
 
     fn of(&self, samples: &[Sample]) -> Result<Proposal, NoStep> {
         let samples: Vec<&Sample> = samples.iter().collect();
-        let found = propose(&Situation { samples: &samples, queue: 0, mask: &self.mask, helpers: &self.helpers });
+        let found = propose(&RpsSituation { samples: &samples, queue: 0, mask: &self.mask, helpers: &self.helpers });
         assert!(found.is_err() || is_busy(&samples, 0, &self.mask), "what is cheap to test must not hide a step");
         found
     }

@@ -13,7 +13,7 @@ use crate::journal::Journal;
 use crate::record::{Header, Record};
 use crate::store::{Disk, Store};
 use crate::unfinished::{close_others, refuse_unfinished};
-use crate::{Error, Event, Outcome, Policy, Refusal, Request, Standing, TransactionKind, Verdict, Verify, verify_in};
+use crate::{Error, Event, Outcome, Policy, Refusal, Request, RunResult, Standing, TransactionKind, Verify, verify_in};
 
 /// What `adopt` would record: every setting of these devices (empty: of all devices and of the host) that is not as applied and
 /// can be read, in writing order. Queues that are gone are covered by the channel count that removed them.
@@ -106,7 +106,7 @@ pub(crate) fn write_down(
         ..Header::of(id, kind, &request, now, cx.host.unix_time())
     };
     let mut out = Outcome::nothing();
-    out.verdict = Verdict::Applied;
+    out.verdict = RunResult::Applied;
     out.transaction = Some(id);
     (out.verified, out.verified_of) = (settings.len(), settings.len());
     out.already_so = settings.clone();

@@ -34,7 +34,7 @@ use crate::trial::note;
 use crate::trial_file::{Files, Stage, TrialResult, decide, file};
 use crate::undo::{resume, rollback};
 use crate::watch::{self, Watch};
-use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, RunResult, Store};
 
 pub use crate::guardian::{ApplierState, Watched};
 pub use crate::table_guard::{FOR_TABLES, guard_tables, guard_tables_again};
@@ -319,7 +319,7 @@ pub fn watch_on(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let cx = HostAccess { host, policy };
-    let kept = |r: &Read| r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied) && r.trial.is_none();
+    let kept = |r: &Read| r.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::Applied) && r.trial.is_none();
     let Some(read) = Read::of(store, transaction)?.filter(kept) else { return Ok(None) };
     let Some(mut late) = LateWatch::begin(&cx, &read) else { return Ok(None) };
     while !late.is_over(&cx) {

@@ -17,7 +17,7 @@ use crate::names::DeviceRenames;
 use crate::outcome::VERSION;
 use crate::record::Header;
 use crate::trial::{OnTrial, pending_of};
-use crate::{Ending, Entry, Error, Outcome, Policy, Standing, Store, TransactionKind, Verdict, Verify};
+use crate::{Ending, Entry, Error, Outcome, Policy, RunResult, Standing, Store, TransactionKind, Verify};
 
 fn map<'a>(names: &DeviceRenames, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
     settings
@@ -35,7 +35,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
     let mut earlier: BTreeMap<u64, Vec<Rc<CommittedTx>>> = BTreeMap::from([(0, Vec::new())]);
     for j in journals.iter().filter(|j| j.whose(&now.host) == JournalOrigin::ThisBoot) {
         let (Some(h), Some((outcome, after))) = (&j.header, &j.end) else { continue };
-        if outcome.verdict != Verdict::Applied {
+        if outcome.verdict != RunResult::Applied {
             continue;
         }
         earlier.insert(j.id, out.clone());
@@ -350,9 +350,9 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
             Ending::OnTrial { until_unix: j.on_trial().map_or(0, |t| t.until_unix) }
         }
         (Some((o, _)), _, _) => match o.verdict {
-            Verdict::Applied | Verdict::NothingToDo => Ending::Kept,
-            Verdict::PutBack | Verdict::Recovered => Ending::PutBack,
-            Verdict::PutBackIncomplete => Ending::PutBackIncomplete,
+            RunResult::Applied | RunResult::NothingToDo => Ending::Kept,
+            RunResult::PutBack | RunResult::Recovered => Ending::PutBack,
+            RunResult::PutBackIncomplete => Ending::PutBackIncomplete,
         },
         (None, Some(why), _) => Ending::Closed { why: why.clone() },
         (None, None, JournalOrigin::ThisBoot | JournalOrigin::Newer(_)) => Ending::Unfinished,

@@ -99,7 +99,7 @@ pub use guard_process::Process;
 pub use guardian::{Armed, Guardian, Job};
 pub use history::{history, replaces_another, verify, verify_in};
 pub use journals::{Files as JournalFiles, Journals};
-pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refused, Verdict};
+pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refused, RunResult};
 pub use prune::prune_service;
 pub use reinitialize::set_up_anew;
 pub use replan::{NewPlan, NoPlan, Planner};

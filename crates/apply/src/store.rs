@@ -40,18 +40,18 @@ pub struct Store {
     /// Name of the sockets by which runs with different state directories detect each other.
     socket_name: String,
     /// Journals that were found over (see `unfinished`), as they were then. Shared by all clones.
-    pub(crate) over: Arc<Mutex<BTreeSet<Seen>>>,
+    pub(crate) over: Arc<Mutex<BTreeSet<JournalFileId>>>,
 }
 
 /// A file as it was seen. A journal only grows, so with the same size and time it has the same records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Seen {
+pub(crate) struct JournalFileId {
     pub path: PathBuf,
     length: u64,
     modified: Option<SystemTime>,
 }
 
-impl Seen {
+impl JournalFileId {
     pub(crate) fn of(path: PathBuf) -> Self {
         let m = fs::symlink_metadata(&path).ok();
         Self { length: m.as_ref().map_or(0, fs::Metadata::len), modified: m.and_then(|m| m.modified().ok()), path }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::{Journal, JournalOrigin, Read};
 use crate::record::Record;
 use crate::trial_file::{Files, Stage, Trial, TrialResult, decide, file};
-use crate::{Error, Holder, Refusal, Store, Verdict};
+use crate::{Error, Holder, Refusal, RunResult, Store};
 
 /// A trial as `outcome`, `history`, `verify` and `status` show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ pub struct Pending {
 impl Read {
     /// Whether it is on trial now.
     pub(crate) fn on_trial(&self) -> Option<&Trial> {
-        let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied);
+        let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::Applied);
         let (trial, fate) = self.trial.as_ref()?;
         (applied && self.closed.is_none() && *fate == TrialResult::Pending).then_some(trial)
     }
@@ -176,7 +176,7 @@ pub fn confirm(
                 return Ok(Confirmed::TooLate { transaction, by: by.to_string(), why });
             }
             // It failed and was restored, or is being restored, for another reason than the trial.
-            Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != Verdict::Applied) => {
+            Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != RunResult::Applied) => {
                 return Ok(Confirmed::Nothing);
             }
             Some((trial, TrialResult::Pending)) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::guard::{ApplierState, Watched, guard_tables};
-use ringwise_apply::{Ending, Halt, Journals, Request, Verdict, balance_step, restore_balanced};
+use ringwise_apply::{Ending, Halt, Journals, Request, RunResult, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting, live};
 use ringwise_model::{CpuId, Title};
 use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
@@ -36,7 +36,7 @@ fn request(sim: &Arc<Sim>, base: &Setting, to: &Setting) -> Request {
 fn moved(sim: &Arc<Sim>, dir: &Dir, base: &Setting, to: &Setting) {
     let request = request(sim, base, to);
     let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     sim.traffic("eth0");
 }
 
@@ -88,7 +88,7 @@ fn the_guard_restores_interrupts_and_tables_in_one_transaction() {
     assert!(bases.contains(&irq("eth0", 2, "2")) && bases.contains(&irq("eth0", 3, "3")) && bases.contains(&base));
     let journals = dir.files().len();
     let out = guard_tables(&host(&sim), &dir.store(), &mut Gone, &policy()).unwrap().unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert_eq!(dir.files().iter().filter(|f| f.starts_with("tx-")).count(), 6, "{journals} files before");
     sim.traffic("eth0");
     for q in 0..8 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Outcome, Policy, TrialResult, Verdict, confirm, pending};
+use ringwise_apply::{Confirmed, Outcome, Policy, RunResult, TrialResult, confirm, pending};
 use ringwise_model::CpuId;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Jump, Sim, build};
@@ -24,7 +24,7 @@ fn on_trial(sim: &Arc<Sim>, dir: &Dir, here: &Here, policy: Policy) -> Outcome {
     let policy = Policy { trial: Some(TRIAL), ..policy };
     let request = request(&look(sim), &[irq_tx("eth0", 1, "2"), rps("eth0", 0, "1")]);
     let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert_eq!(out.trial.as_ref().unwrap().fate, TrialResult::Pending);
     assert!(here.state.lock().unwrap().lock.is_some());
     out
@@ -38,7 +38,7 @@ fn ends_after(jumps: &[(u64, Jump)]) -> Duration {
     let begin = sim.since_boot();
     jumps.iter().for_each(|(after, jump)| sim.jump(Duration::from_secs(*after), *jump));
     let out = here.acts(&sim, &dir.store()).unwrap().expect("it is put back");
-    assert_eq!(out.verdict, Verdict::PutBack);
+    assert_eq!(out.verdict, RunResult::PutBack);
     assert_eq!(out.failed.unwrap().words, "it was not confirmed within 60 s");
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
     sim.since_boot() - begin

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::*;
-use ringwise_apply::{Ending, Refusal, Request, Store, Verdict};
+use ringwise_apply::{Ending, Refusal, Request, RunResult, Store};
 use ringwise_knob::Setting;
 use ringwise_model::errno::ENOSPC;
 use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
@@ -57,14 +57,14 @@ fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, reques
         }
         assert_eq!(ringwise_apply::verify(&host(sim), &dir.store(), &policy()).unwrap().exit_status(), 3, "{what}");
         let out = recover(sim, dir).unwrap();
-        assert_eq!((out.verdict, out.exit_status(), out.transaction), (Verdict::Recovered, 0, Some(1)), "{what}");
+        assert_eq!((out.verdict, out.exit_status(), out.transaction), (RunResult::Recovered, 0, Some(1)), "{what}");
         assert!(differing(before, &look(sim)).is_empty(), "{what}: {:?}", differing(before, &look(sim)));
     }
     sim.forget_writes();
     let out = recover(sim, dir).unwrap();
-    assert_eq!((out.verdict, sim.writes()), (Verdict::NothingToDo, 0), "{what}");
+    assert_eq!((out.verdict, sim.writes()), (RunResult::NothingToDo, 0), "{what}");
     if cut {
-        assert_eq!(run(sim, dir, request).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(run(sim, dir, request).unwrap().verdict, RunResult::Applied, "{what}");
     }
 }
 
@@ -72,7 +72,7 @@ fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, reques
 fn at_every_write() {
     let writes = {
         let (sim, dir) = (sim(), Dir::new());
-        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied);
+        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied);
         sim.writes()
     };
     assert!(writes > 15);
@@ -163,14 +163,14 @@ fn a_full_disk() {
                 assert_eq!((e.exit_status(), sim.writes()), (6, 0), "point {k}");
                 assert!(e.to_string().contains("No space left"), "{e}");
             }
-            Ok(out) if out.verdict == Verdict::PutBack => {
+            Ok(out) if out.verdict == RunResult::PutBack => {
                 seen[1] += 1;
                 assert_eq!(out.failed.as_ref().unwrap().meaning, "the journal cannot be written");
                 assert!(differing(&before, &look(&sim)).is_empty(), "point {k}");
             }
             Ok(out) => {
                 seen[2] += 1;
-                assert_eq!(out.verdict, Verdict::Applied, "point {k}");
+                assert_eq!(out.verdict, RunResult::Applied, "point {k}");
             }
         }
         // Nothing blocks the next run.
@@ -197,9 +197,9 @@ fn of_another_boot_or_machine_it_is_closed_and_said() {
         } else {
             sim.machine_id("ffffffffffffffffffffffffffffffff");
         }
-        assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::NothingToDo);
+        assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::NothingToDo);
         let out = apply(&sim, &dir, &wanted()).unwrap();
-        assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));
+        assert_eq!((out.verdict, out.transaction), (RunResult::Applied, Some(2)));
         assert!(out.notes[0].contains("transaction 1 was cut short and is closed now: it "), "{:?}", out.notes);
         let history = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
         assert!(matches!(&history[0].ending, Ending::Closed { why } if why.contains(other)), "{:?}", history[0].ending);
@@ -240,13 +240,13 @@ fn a_torn_tail_is_passed_over() {
         std::fs::write(dir.journal(1), &whole[..length]).unwrap();
         let out = recover(&sim, &dir).unwrap();
         if length >= header - 1 {
-            assert_eq!(out.verdict, Verdict::Recovered, "{length}");
+            assert_eq!(out.verdict, RunResult::Recovered, "{length}");
             assert!(differing(&before, &look(&sim)).is_empty(), "{length}");
         } else {
             // Nothing is written to the kernel before the header is complete.
-            assert_eq!(out.verdict, Verdict::NothingToDo, "{length}");
+            assert_eq!(out.verdict, RunResult::NothingToDo, "{length}");
         }
-        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied, "{length}");
+        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied, "{length}");
     }
 }
 

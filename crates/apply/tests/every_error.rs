@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Outcome, Policy, Verdict};
+use ringwise_apply::{Outcome, Policy, RunResult};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
@@ -82,7 +82,7 @@ fn as_before_or_named(before: &Snapshot, now: &Snapshot, out: &Outcome, what: &s
 fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times) -> usize {
     let (sim, dir) = (make(), Dir::new());
     let out = apply(&sim, &dir, wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     let writes = sim.writes();
     let (mut tries, mut put_back) = (0, 0);
     for k in 0..writes {
@@ -98,18 +98,18 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
             match out.verdict {
                 // A single EBUSY is retried successfully; and a refused restore of a side effect is no reason to roll everything
                 // back.
-                Verdict::Applied => {
+                RunResult::Applied => {
                     for s in wanted {
                         assert!(compare(s, &now).holds(), "{what}: {s:?}");
                     }
                 }
-                Verdict::PutBack | Verdict::PutBackIncomplete => {
+                RunResult::PutBack | RunResult::PutBackIncomplete => {
                     put_back += 1;
                     let failure = out.failed.as_ref().unwrap();
                     assert_eq!(failure.errno, Some(errno), "{what}: {failure:?}");
                     as_before_or_named(&before, &now, &out, &what);
                     if times == Times::Once {
-                        assert_eq!(out.verdict, Verdict::PutBack, "{what}: {:?}", out.put_back_incomplete);
+                        assert_eq!(out.verdict, RunResult::PutBack, "{what}: {:?}", out.put_back_incomplete);
                     }
                 }
                 other => panic!("{what}: {other:?}"),
@@ -179,7 +179,7 @@ fn one_interrupt_for_both_directions_has_no_time_for_transmission() {
     apply(&sim, &dir, &[Setting::Coalesce { dev: "eth0".into(), params }]).unwrap();
     let before = look(&sim);
     let out = apply(&sim, &dir, &[channels("eth0", 6)]).unwrap();
-    assert_eq!((out.verdict, usecs(&sim)), (Verdict::Applied, (20, 0)), "{:?}", out.failed);
+    assert_eq!((out.verdict, usecs(&sim)), (RunResult::Applied, (20, 0)), "{:?}", out.failed);
     let back = rollback(&sim, &dir, 2, &Policy::default()).unwrap();
     assert_eq!((back.exit_status(), usecs(&sim)), (0, (20, 122)), "{back:#?}");
     assert!(differing(&before, &look(&sim)).is_empty());
@@ -202,7 +202,7 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     // `recover` restores it later.
     sim.heal();
     let out = recover(&sim, &dir).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Recovered, 0));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Recovered, 0));
     assert!(differing(&before, &look(&sim)).is_empty());
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, Request, Store, Verdict, confirm, history, pending};
+use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, Request, RunResult, Store, confirm, history, pending};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_model::errno::{EFBIG, ENOSPC};
@@ -107,7 +107,7 @@ fn points(act: impl FnOnce(&Store)) -> usize {
 
 /// A transaction that failed because the disk is full: all of it is restored, and reported as restored.
 fn put_back(out: &Outcome, dir: &Dir, what: &str) {
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{what}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4), "{what}");
     let failed = out.failed.as_ref().unwrap();
     assert_eq!(failed.errno, Some(ENOSPC), "{what}: {failed:?}");
     tells(&format!("{} {}", failed.path.clone().unwrap_or_default(), failed.words), dir, what);
@@ -118,7 +118,7 @@ fn is_over(sim: &Arc<Sim>, dir: &Dir, before: &Snapshot, kept: usize, what: &str
     let now = look(sim);
     let list = history(&dir.store(), &now.host).unwrap();
     if list.last().is_some_and(|e| e.ending == Ending::Unfinished) {
-        assert_eq!(recover(sim, dir).unwrap().verdict, Verdict::Recovered, "{what}");
+        assert_eq!(recover(sim, dir).unwrap().verdict, RunResult::Recovered, "{what}");
     }
     is(before, sim, what);
     let list = history(&dir.store(), &now.host).unwrap();
@@ -136,7 +136,7 @@ fn apply_with_and_without_a_trial() {
     for seconds in [None, Some(60)] {
         let policy = |h: &Here| Policy { trial: seconds.map(Duration::from_secs), ..h.policy() };
         let here = Here::default();
-        let points = points(|store| assert_eq!(go(&sim(), store, &policy(&here)).unwrap().verdict, Verdict::Applied));
+        let points = points(|store| assert_eq!(go(&sim(), store, &policy(&here)).unwrap().verdict, RunResult::Applied));
         assert!(points >= 20, "{points}");
         let mut seen = [0; 2];
         for (full_, k) in cases(points) {
@@ -158,7 +158,7 @@ fn apply_with_and_without_a_trial() {
             assert!(here.state.lock().unwrap().lock.is_none(), "{what}: its guard is let go");
             is_over(&sim, &dir, &before, 0, &what);
             // Nothing blocks the next run.
-            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied, "{what}");
+            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied, "{what}");
         }
         assert!(seen[0] >= 15 && seen[1] >= 15, "{seen:?}");
     }
@@ -178,12 +178,12 @@ fn what_a_device_ignores_cannot_be_remembered() {
         false => Ok(()),
     }));
     let out = ignored(&sim(), &store);
-    assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1));
+    assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1));
     tells(&out.notes.join(" "), &dir, "learned");
 }
 
 fn kept(sim: &Arc<Sim>, dir: &Dir) {
-    assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, RunResult::Applied);
     sim.forget_writes();
 }
 
@@ -193,7 +193,7 @@ fn rollback() {
         let (sim, dir) = (sim(), Dir::new());
         kept(&sim, &dir);
         let (store, count) = full(&dir, usize::MAX, Full::Once);
-        assert_eq!(back(&sim, &store).unwrap().verdict, Verdict::Applied);
+        assert_eq!(back(&sim, &store).unwrap().verdict, RunResult::Applied);
         count.load(Ordering::Relaxed)
     };
     for (full_, k) in cases(points) {
@@ -211,7 +211,7 @@ fn rollback() {
             Ok(out) => put_back(&out, &dir, &what),
         }
         is_over(&sim, &dir, &applied, 1, &what);
-        assert_eq!(back(&sim, &dir.store()).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(back(&sim, &dir.store()).unwrap().verdict, RunResult::Applied, "{what}");
         is(&first, &sim, &what);
     }
 }
@@ -230,7 +230,7 @@ fn half_done(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
 fn trial_alone(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     let (before, here) = (look(sim), Here::default());
     let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-    assert_eq!(go(sim, &dir.store(), &policy).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(sim, &dir.store(), &policy).unwrap().verdict, RunResult::Applied);
     sim.forget_writes();
     before
 }
@@ -242,7 +242,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
             let (sim, dir) = (sim(), Dir::new());
             begin(&sim, &dir);
             let (store, count) = full(&dir, usize::MAX, Full::Once);
-            assert_eq!(recover_in(&sim, &store).unwrap().verdict, Verdict::Recovered);
+            assert_eq!(recover_in(&sim, &store).unwrap().verdict, RunResult::Recovered);
             count.load(Ordering::Relaxed)
         };
         let mut seen = [0; 2];
@@ -261,7 +261,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
                 }
                 Ok(out) => {
                     seen[1] += 1;
-                    assert_eq!(out.verdict, Verdict::Recovered, "{what}");
+                    assert_eq!(out.verdict, RunResult::Recovered, "{what}");
                     is(&before, &sim, &what);
                     // The rollback is complete but its end is not recorded, which is reported.
                     if history(&dir.store(), &before.host).unwrap()[0].ending != Ending::PutBack {
@@ -270,7 +270,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
                 }
             }
             let again = recover(&sim, &dir).unwrap();
-            assert!(matches!(again.verdict, Verdict::Recovered | Verdict::NothingToDo), "{what}");
+            assert!(matches!(again.verdict, RunResult::Recovered | RunResult::NothingToDo), "{what}");
             is(&before, &sim, &what);
             is_over(&sim, &dir, &before, 0, &what);
         }
@@ -303,7 +303,7 @@ fn confirm_of_a_trial() {
             Err(e) => {
                 tells(&words(&e), &dir, &what);
                 assert!(pending(&dir.store(), &applied.host).unwrap().is_some(), "{what}");
-                assert_eq!(here.acts(&sim, &dir.store()).unwrap().unwrap().verdict, Verdict::PutBack, "{what}");
+                assert_eq!(here.acts(&sim, &dir.store()).unwrap().unwrap().verdict, RunResult::PutBack, "{what}");
                 is(&before, &sim, &what);
             }
             Ok(Confirmed::Kept { transaction: 1, noted: Err(why) }) => {
@@ -372,12 +372,12 @@ fn limited(dir: &Path) {
             assert!(text.contains("File too large") && text.contains(&dir.display().to_string()), "{text}");
             println!("came: refused");
         }
-        Ok(out) if out.verdict == Verdict::Applied => {
+        Ok(out) if out.verdict == RunResult::Applied => {
             assert!(wanted().iter().all(|s| compare(s, &look(&sim)).holds()));
             println!("came: applied");
         }
         Ok(out) => {
-            assert_eq!((out.verdict, out.failed.as_ref().and_then(|f| f.errno)), (Verdict::PutBack, Some(EFBIG)));
+            assert_eq!((out.verdict, out.failed.as_ref().and_then(|f| f.errno)), (RunResult::PutBack, Some(EFBIG)));
             is(&before, &sim, "limited");
             println!("came: put back");
         }

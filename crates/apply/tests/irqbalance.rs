@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::irqbalance::BannedInterrupts;
 use ringwise_knob::{IfRefused, Setting, VectorName, compare};
 use ringwise_model::Fact;
@@ -71,7 +71,7 @@ fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
     assert_eq!((v.exit_status(), v.drifted().count()), (3, layout("eth1").len()));
     assert_eq!(v.hands(), Vec::new());
     // It is not refused as a manual change either.
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(sim.irqbalance_bans(), [7]);
 }
 
@@ -100,7 +100,7 @@ fn what_the_plan_found_right_and_irqbalance_moves_before_it_is_told_is_put_right
     sim.irqbalance_scan();
     assert!(!holds(&sim, &right));
     let out = run(&sim, &dir, &planned).unwrap();
-    assert_eq!((out.verified, out.verdict), (5, Verdict::Applied));
+    assert_eq!((out.verified, out.verdict), (5, RunResult::Applied));
     assert!(holds(&sim, &layout("eth1")));
 }
 
@@ -115,7 +115,7 @@ fn the_list_is_as_before_after_a_rollback() {
     assert!(out.notes.iter().any(|n| n.contains("irqbalance loses its bans when it restarts")), "{:?}", out.notes);
     assert!(sim.placed(BANS).is_some_and(|t| t.lines().count() == numbers(&sim, "eth1").len()));
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert_eq!(sim.irqbalance_bans(), before);
     assert_eq!(sim.all_placed(), Vec::<String>::new());
 }
@@ -151,7 +151,7 @@ fn a_failure_gives_the_list_back() {
     wanted.push(restart("eth1"));
     sim.fault(Fault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once });
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:?}");
     assert_eq!(sim.irqbalance_bans(), [7]);
     assert_eq!(sim.all_placed(), Vec::<String>::new());
 }
@@ -243,7 +243,7 @@ fn where_the_unit_cannot_be_added_to_the_rest_is_done() {
     sim.fault(Fault::Fail { at: At::Matching("daemon-reload".into()), errno: 5, times: Times::Always });
     let now = look(&sim);
     let out = run(&sim, &dir, &request_if(&now, &wanted, IfRefused::Skip)).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert_eq!(out.refused.iter().map(|r| &r.asked).collect::<Vec<_>>(), [&restart("eth1")]);
     assert!(sim.placed(DROPIN).is_none() && sim.placed(DEVICES).is_none());
     assert!(holds(&sim, &layout("eth1")));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Event, Happened, Outcome, Policy, TransactionKind, Verdict, Verify};
+use ringwise_apply::{Event, Happened, Outcome, Policy, RunResult, TransactionKind, Verify};
 use ringwise_knob::{ManualChange, Match, Origin, Setting, Window};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
@@ -153,16 +153,16 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     let as_set = look(&sim);
     sim.forget_writes();
     // Another device, with nothing to adopt.
-    assert_eq!(adopt(&sim, &dir, &["eth0"]).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(adopt(&sim, &dir, &["eth0"]).unwrap().verdict, RunResult::NothingToDo);
     let out = adopt(&sim, &dir, &["eth1"]).unwrap();
-    assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(2), false));
+    assert_eq!((out.verdict, out.transaction, out.changed), (RunResult::Applied, Some(2), false));
     assert_eq!((out.applied.len(), out.already_so.len(), sim.writes()), (0, 2, 0));
     let v = verify(&sim, &dir);
     assert_eq!((v.exit_status(), v.settings.len()), (0, 8));
     let adopted: Vec<ManualChange> = v.hands();
     assert!(adopted.iter().all(|h| h.origin == Origin::Adopted && h.transaction == 2), "{adopted:?}");
     assert_eq!(adopted.len(), 2);
-    assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, RunResult::NothingToDo);
     let list = ringwise_apply::history(&dir.store(), &start.host).unwrap();
     assert_eq!((&list[1].kind, list[1].steps, list[1].undone_by), (&TransactionKind::Adopt, 2, None));
     // The adopted setting is changed outside ringwise again: it is manual again.
@@ -173,7 +173,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     // The adopt is rolled back: drift as before, and no write.
     sim.forget_writes();
     let out = rollback(&sim, &dir, 2, &policy()).unwrap();
-    assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(3), false));
+    assert_eq!((out.verdict, out.transaction, out.changed), (RunResult::Applied, Some(3), false));
     assert_eq!(sim.writes(), 0);
     assert!(differing(&as_set, &look(&sim)).is_empty());
     assert_eq!((verify(&sim, &dir).exit_status(), verify(&sim, &dir).drifted().count()), (3, 2));
@@ -181,7 +181,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     rollback(&sim, &dir, 3, &policy()).unwrap();
     assert_eq!(verify(&sim, &dir).exit_status(), 0);
     // Back to before the first transaction: adopted settings are ringwise's to restore.
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     assert!(verify(&sim, &dir).settings.is_empty());
 }
@@ -261,7 +261,7 @@ fn an_adopt_on_a_full_disk_is_refused_and_leaves_nothing() {
                 assert_eq!(dir.files(), files, "after {left}");
             }
             Ok(o) => {
-                assert_eq!(o.verdict, Verdict::Applied);
+                assert_eq!(o.verdict, RunResult::Applied);
                 assert!(left > 2);
                 return;
             }
@@ -290,8 +290,8 @@ fn a_reviewed_plan_counts_on_what_it_left_alone() {
     );
     by_hand(&sim, "eth1", 0, "0");
     sim.outside(|h| h.write("/sys/class/net/eth1/queues/tx-3/xps_cpus", b"0")).unwrap();
-    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
-    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, RunResult::Applied);
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, RunResult::NothingToDo);
     // Nothing is left to do, but the host is not as reviewed.
     by_hand(&sim, "eth1", 0, "6");
     assert_eq!(run(&sim, &dir, &request).unwrap_err().exit_status(), 6);
@@ -328,7 +328,7 @@ fn somebodys_value_that_is_left_alone_survives_a_change_of_channels() {
     let mut request = request(&look(&sim), &wanted);
     request.kept = hands.clone();
     let out = run(&sim, &dir, &request).unwrap();
-    assert_eq!((out.verdict, &out.kept), (Verdict::Applied, &hands), "{:?}", out.failed);
+    assert_eq!((out.verdict, &out.kept), (RunResult::Applied, &hands), "{:?}", out.failed);
     let v = verify(&sim, &dir);
     assert_eq!(
         v.hands().iter().map(|h| &h.setting).collect::<Vec<_>>(),
@@ -422,7 +422,7 @@ fn rollback_zero_after_anything() {
         }
         let out = rollback(&sim, &dir, 0, &policy()).unwrap();
         assert!(
-            matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo),
+            matches!(out.verdict, RunResult::Applied | RunResult::NothingToDo),
             "seed {seed} {log:?}: {:?}",
             out.failed
         );
@@ -446,7 +446,7 @@ fn with_a_change_at(at: &Setting, queue: u32, cpus: &str, keep: bool) -> (Vec<St
         }
     })
     .unwrap();
-    assert_eq!((o.verdict, changed), (Verdict::Applied, true));
+    assert_eq!((o.verdict, changed), (RunResult::Applied, true));
     let written = o.applied.iter().filter_map(Setting::address).map(|a| a.to_string()).collect();
     (written, o.notes, verify(&sim, &dir))
 }

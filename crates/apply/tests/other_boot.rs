@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, TrialResult, Verdict, confirm, history, pending};
+use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, RunResult, TrialResult, confirm, history, pending};
 use ringwise_knob::{Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
@@ -44,12 +44,12 @@ fn left(how: Left) -> Dir {
         }
         Left::OnTrial => {
             let trial = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-            assert_eq!(go(&trial), Verdict::Applied);
+            assert_eq!(go(&trial), RunResult::Applied);
         }
-        Left::Kept => assert_eq!(go(&policy()), Verdict::Applied),
+        Left::Kept => assert_eq!(go(&policy()), RunResult::Applied),
         Left::PutBackIncomplete => {
             sim.fault(Fault::Fail { at: At::Write(3), errno: 5, times: Times::Always });
-            assert_eq!(go(&policy()), Verdict::PutBackIncomplete);
+            assert_eq!(go(&policy()), RunResult::PutBackIncomplete);
         }
     }
     dir
@@ -131,7 +131,7 @@ fn status_finds_nothing_in_force_and_history_says_whose_it_is() {
 fn recover_puts_nothing_back_and_says_why() {
     each(|what, how, other, sim, dir, as_is| {
         let out = recover(sim, dir);
-        assert_eq!(out.as_ref().unwrap().verdict, Verdict::NothingToDo, "{what}");
+        assert_eq!(out.as_ref().unwrap().verdict, RunResult::NothingToDo, "{what}");
         untouched(sim, as_is, what);
         // A transaction that is over is not mentioned.
         assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
@@ -148,7 +148,7 @@ fn rollback_is_refused_by_number_and_has_nothing_to_go_back_to() {
         let _ = how;
         // As first found in this boot, in which nothing was changed.
         let out = rollback(sim, dir, 0, &Policy { take_over: true, ..policy() });
-        assert_eq!(out.as_ref().unwrap().verdict, Verdict::NothingToDo, "{what}");
+        assert_eq!(out.as_ref().unwrap().verdict, RunResult::NothingToDo, "{what}");
         untouched(sim, as_is, what);
     });
 }
@@ -158,17 +158,17 @@ fn apply_closes_it_and_counts_from_the_host_as_it_is() {
     each(|what, how, other, sim, dir, as_is| {
         let out = apply(sim, dir, &wanted());
         let o = out.as_ref().unwrap();
-        assert_eq!((o.verdict, o.transaction), (Verdict::Applied, Some(2)), "{what}");
+        assert_eq!((o.verdict, o.transaction), (RunResult::Applied, Some(2)), "{what}");
         assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
         assert!(wanted().iter().all(|s| compare(s, &look(sim)).holds()), "{what}");
         let trials: Vec<String> =
             dir.files().into_iter().filter(|f| f.contains("-0001.json") && !f.ends_with('l')).collect();
         assert!(trials.is_empty(), "{what}: {trials:?}");
         // Rollbacks in both ways restore what others have set in this boot, not the values of the earlier boot.
-        assert_eq!(rollback(sim, dir, 2, &policy()).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(rollback(sim, dir, 2, &policy()).unwrap().verdict, RunResult::Applied, "{what}");
         assert_eq!(differing(as_is, &look(sim)), Vec::<String>::new(), "{what}");
-        assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, Verdict::Applied, "{what}");
-        assert_eq!(rollback(sim, dir, 0, &policy()).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, RunResult::Applied, "{what}");
+        assert_eq!(rollback(sim, dir, 0, &policy()).unwrap().verdict, RunResult::Applied, "{what}");
         assert_eq!(differing(as_is, &look(sim)), Vec::<String>::new(), "{what}");
     });
 }
@@ -201,13 +201,13 @@ fn without_a_boot_id_it_counts_as_of_this_boot() {
     let e = apply(&sim, &dir, &wanted()).unwrap_err();
     assert_eq!(e.exit_status(), 6, "{e}");
     let out = recover(&sim, &dir);
-    assert_eq!(out.as_ref().unwrap().verdict, Verdict::Recovered);
+    assert_eq!(out.as_ref().unwrap().verdict, RunResult::Recovered);
     assert!(said(&out).contains("the boot ID cannot be read"), "{}", said(&out));
     // Nothing is lost: the values as first found are still there, and the next transaction does not replace them.
     let dir = left(Left::Kept);
     let (first, sim) = (look(&self::sim()), self::sim());
     sim.boot_id_unreadable();
-    assert_eq!(apply(&sim, &dir, &[rfs(1024)]).unwrap().verdict, Verdict::Applied);
-    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &[rfs(1024)]).unwrap().verdict, RunResult::Applied);
+    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(differing(&first, &look(&sim)), Vec::<String>::new());
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::Setting;
 use ringwise_model::{CpuId, Snapshot};
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
@@ -55,17 +55,17 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
             if killed {
                 sim.traffic("eth0");
                 assert_ne!(served_by(&look(&sim)), were);
-                assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::Recovered);
+                assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
             } else {
-                assert_eq!(verdict.unwrap().unwrap().verdict, Verdict::PutBack);
+                assert_eq!(verdict.unwrap().unwrap().verdict, RunResult::PutBack);
             }
         } else {
-            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied);
+            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied);
             sim.traffic("eth0");
             assert_eq!(served_by(&look(&sim)).iter().min(), Some(&CpuId(4)));
             let id = if back == "rollback 1" { 1 } else { 0 };
             let out = rollback(&sim, &dir, id, &policy()).unwrap();
-            assert_eq!((out.verdict, &out.notes[..]), (Verdict::Applied, &[][..]));
+            assert_eq!((out.verdict, &out.notes[..]), (RunResult::Applied, &[][..]));
         }
         let now = look(&sim);
         assert_eq!(differing(&before, &now), [""; 0], "{back}");
@@ -81,7 +81,7 @@ fn an_idle_queue_is_said_to_stay_elsewhere() {
     sim.traffic("eth0");
     // No interrupt is raised from here on.
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-    assert_eq!((out.verdict, differing(&before, &look(&sim))), (Verdict::Applied, vec![]));
+    assert_eq!((out.verdict, differing(&before, &look(&sim))), (RunResult::Applied, vec![]));
     let of_this = |n: &&String| n.contains("eth0 rx-0 (CPU 4, was CPU 0)");
     assert_eq!(out.notes.iter().filter(of_this).count(), 1, "{:?}", out.notes);
 }

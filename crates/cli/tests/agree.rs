@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::common::lay::{Lay, policy};
 use crate::hosts;
-use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, Verdict};
+use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, RunResult};
 use ringwise_check::{AuditInput, GoalOrigin, Severity, judge};
 use ringwise_discover::Options;
 use ringwise_knob::{CreatedObject, Learned};
@@ -59,7 +59,7 @@ fn agree(host: &str, s: &Snapshot, goal: Goal, allow_disruption: bool) {
     let before = found(&lay.look(), &p, GoalOrigin::Requested);
     let planner: Option<Arc<dyn Planner>> = Some(Arc::new(Again(intent.clone())));
     let out = lay.run_with(&p, &Policy { planner, ..policy() });
-    assert!(matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo), "{what}: {out:#?}");
+    assert!(matches!(out.verdict, RunResult::Applied | RunResult::NothingToDo), "{what}: {out:#?}");
     s.nics.iter().for_each(|n| lay.sim.traffic(n.name()));
     let now = lay.look();
     let v = ringwise_apply::verify_in(&now, &lay.store()).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::schema::check;
 use crate::common::{golden, newest_schema};
-use ringwise_apply::{Event, Outcome, Policy, Request, Store, Verdict};
+use ringwise_apply::{Event, Outcome, Policy, Request, RunResult, Store};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Reason, ReplacedValue, Setting, compare, live, live_of_device};
 use ringwise_model::{ConfiguredBy, CpuId, Fact, Goal, Intent, Knob, Pause, Snapshot, Wish};
@@ -74,14 +74,14 @@ fn done(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> (Plan, Outcome, Plan) {
         let done = run(sim, dir, &p);
         let refused = done.failed.as_ref().and_then(|f| f.setting.as_ref());
         let again = matches!(refused, Some(Setting::Channels { dev, .. }) if dev == "eth2");
-        assert!(!again || done.verdict == Verdict::PutBack);
+        assert!(!again || done.verdict == RunResult::PutBack);
         out = Some(done);
         if !again {
             break;
         }
     }
     let out = out.unwrap();
-    assert!(matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo), "{:?}: {out:#?}", i.goal);
+    assert!(matches!(out.verdict, RunResult::Applied | RunResult::NothingToDo), "{:?}: {out:#?}", i.goal);
     let again = made(sim, dir, i);
     assert!(again.steps.is_empty(), "{:?}: {:#?}", i.goal, again.steps);
     (p, out, again)

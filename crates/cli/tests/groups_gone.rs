@@ -1,7 +1,7 @@
 //! Groups that shrink, change or vanish: what an earlier transaction created for them is removed; manual objects stay.
 
 use crate::common::lay::{Lay, differing};
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::{Address, Reason};
 use ringwise_model::{Action, ConfiguredBy, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};
 use ringwise_plan::Plan;
@@ -38,7 +38,7 @@ fn laid() -> Lay {
 
 fn laid_on(s: &Snapshot) -> Lay {
     let lay = Lay::on(s);
-    assert_eq!(lay.apply(&group(2, &[443, 53])).verdict, Verdict::Applied);
+    assert_eq!(lay.apply(&group(2, &[443, 53])).verdict, RunResult::Applied);
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 443 context 1".into(), "1 53 context 1".into()]));
     lay
 }
@@ -67,7 +67,7 @@ fn table(lay: &Lay) -> Vec<u32> {
 fn settles(lay: &Lay, i: &Intent) -> Plan {
     let p = lay.plan(i);
     let out = lay.run(&p, false);
-    assert_eq!((out.verdict, &out.refused, &out.ignored), (Verdict::Applied, &vec![], &vec![]), "{out:#?}");
+    assert_eq!((out.verdict, &out.refused, &out.ignored), (RunResult::Applied, &vec![], &vec![]), "{out:#?}");
     lay.sim.traffic("eth0");
     let again = lay.plan(i);
     assert!(again.steps.is_empty(), "{:#?}", again.steps);
@@ -90,7 +90,7 @@ fn one_queue_needs_no_context() {
     // Rules are removed before the context.
     let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
     assert!(place("eth0 flow rule 0") < place("eth0 RSS context 1"));
-    assert_eq!(lay.rollback(2).verdict, Verdict::Applied);
+    assert_eq!(lay.rollback(2).verdict, RunResult::Applied);
     assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
     // A rollback restores it, and it is again recorded as created for groups.
     settles(&lay, &Intent::default());
@@ -106,7 +106,7 @@ fn another_flow_and_one_less() {
     // Other queues and other flows at once: the context is used again.
     settles(&lay, &group(3, &[25]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 25 context 1".to_string()]));
-    assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+    assert_eq!(lay.rollback(0).verdict, RunResult::Applied);
     assert_eq!(differing(&card_as_found(), &lay.look()), Vec::<String>::new());
 }
 
@@ -126,7 +126,7 @@ fn no_groups_any_more() {
         let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
         assert!(place("eth0 flow rule 1") < place("eth0 RSS context 1"));
         assert!(p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
-        assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+        assert_eq!(lay.rollback(0).verdict, RunResult::Applied);
         assert_eq!(differing(&card_as_found(), &lay.look()), Vec::<String>::new(), "{}", gone.goal);
     }
 }
@@ -186,7 +186,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
             }],
             ..Intent::default()
         };
-        assert_eq!(lay.apply(&i).verdict, Verdict::Applied);
+        assert_eq!(lay.apply(&i).verdict, RunResult::Applied);
     };
     let lay = Lay::on(&card());
     on(&lay);
@@ -220,7 +220,7 @@ fn where_the_driver_chooses_places_too() {
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["63 443 queue 0".to_string()]));
     settles(&lay, &Intent::default());
     assert_eq!(rules(&lay).len(), 0);
-    assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+    assert_eq!(lay.rollback(0).verdict, RunResult::Applied);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_failure_at_every_write_on_the_way_out() {
         let lay = laid();
         lay.sim.forget_writes();
         let p = lay.plan(&Intent::default());
-        assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+        assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
         (p, lay.sim.writes())
     };
     assert!(writes > 3, "{writes}");
@@ -242,8 +242,8 @@ fn a_failure_at_every_write_on_the_way_out() {
             let out = lay.run(&p, true);
             let what = format!("errno {errno} at write {k}: {:?}", out.failed);
             match out.verdict {
-                Verdict::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
-                Verdict::Applied => {}
+                RunResult::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
+                RunResult::Applied => {}
                 other => panic!("{what}: {other:?} {:?}", out.put_back_incomplete),
             }
         }
@@ -255,7 +255,7 @@ fn a_failure_at_every_write_on_the_way_out() {
             lay.sim.fault(at);
             assert!(lay.dies(&p), "{what}");
             lay.sim.heal();
-            assert_eq!(lay.recover().verdict, Verdict::Recovered, "{what}");
+            assert_eq!(lay.recover().verdict, RunResult::Recovered, "{what}");
             assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}");
             settles(&lay, &Intent::default());
         }
@@ -272,7 +272,7 @@ fn fewer_channels_take_rules_of_groups_with_them() {
     let fewer = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
     let p = lay.plan(&fewer);
     assert!(p.refused.is_empty(), "{:?}", p.refused);
-    assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+    assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
     lay.sim.sleep_past_link();
     assert_eq!((rules(&lay).len(), lay.look().nic("eth0").unwrap().rx_queues.len()), (0, 4));
     assert!(lay.plan(&Intent { queues: Some(4), ..Intent::default() }).steps.is_empty());
@@ -292,7 +292,7 @@ fn a_context_on_queues_that_go_is_said_to_move_and_does() {
         p.warnings
     );
     assert!(!lay.plan(&Intent::default()).warnings.iter().any(|w| w.contains("RSS context")));
-    assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+    assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
     let nic = lay.sim.nic("eth0").unwrap();
     let then = &nic.rss.known().unwrap().contexts.known().unwrap()[&1].table;
     assert_eq!((&then[..32], &then[32..]), (&half[..32], &vec![2; 96][..]));
@@ -307,7 +307,7 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
     let refused = || Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always };
     lay.sim.fault(refused());
     let out = lay.apply(&group(2, &[443, 53]));
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:#?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:#?}");
     assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
     // A known refusal is not tried again at any location, and then no queue is excluded from the table.
     let s = lay.look();
@@ -331,10 +331,10 @@ fn each_refused_kind_of_rule_is_remembered() {
         lay.run(&p, false)
     };
     for known in 1..=3 {
-        assert_eq!(once().verdict, Verdict::PutBack);
+        assert_eq!(once().verdict, RunResult::PutBack);
         assert_eq!(lay.store().learned().unwrap().len(), known);
     }
     let out = once();
-    assert_eq!((out.verdict, rules(&lay)), (Verdict::Applied, vec![]), "{out:#?}");
+    assert_eq!((out.verdict, rules(&lay)), (RunResult::Applied, vec![]), "{out:#?}");
     assert_eq!(lay.store().learned().unwrap().len(), 3);
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::common::root;
-use ringwise_apply::{Ending, Policy, Request, Store, TransactionKind, Verdict};
+use ringwise_apply::{Ending, Policy, Request, RunResult, Store, TransactionKind};
 use ringwise_discover::{Options, snapshot};
 use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, compare, live};
 use ringwise_model::{Intent, Requested, Snapshot};
@@ -87,7 +87,7 @@ fn write_release(dir: &Path) {
         let request = request(&now, wanted, if_refused);
         ringwise_apply::run(&host, &request, &store, &policy, &mut |_| {}).unwrap()
     };
-    assert_eq!(run(&first(), IfRefused::PutBack).verdict, Verdict::Applied);
+    assert_eq!(run(&first(), IfRefused::PutBack).verdict, RunResult::Applied);
     // A setting that the device accepts and ignores, which is learned.
     sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
     assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
@@ -211,7 +211,7 @@ fn journals_ledger_and_what_was_learned() {
         // This version can roll back with the ledger of that version.
         let request = Request { who: "root".into(), ..Request::default() };
         let out = ringwise_apply::rollback(&host, &store, 0, &request, &Policy::default(), &mut |_| {}).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{name}: {:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{name}: {:?}", out.failed);
         let now = look(&host);
         for s in first() {
             let was = live(&before, &s.address().unwrap()).known().cloned().unwrap();

@@ -8,8 +8,8 @@ use crate::common::plans::edge3_plan;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Failure, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, Standing,
-    TransactionKind, TrialResult, Verdict, Verify,
+    Ending, Entry, Failure, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, RunResult,
+    Standing, TransactionKind, TrialResult, Verify,
 };
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
@@ -209,7 +209,7 @@ fn programs() -> ProgramReport {
 #[test]
 fn outcomes_verify_history() {
     let o = outcome();
-    assert_eq!(o.verdict, Verdict::PutBackIncomplete);
+    assert_eq!(o.verdict, RunResult::PutBackIncomplete);
     holds("ringwise.outcome", &serde_json::to_value(&o).unwrap());
     let v = Verify {
         schema: "ringwise.verify".into(),

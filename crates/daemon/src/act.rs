@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, Verdict};
+use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, RunResult};
 use ringwise_discover::Options;
 use ringwise_intent::{Planning, PlanningHost, Take};
 use ringwise_knob::{Setting, Step, order};
@@ -100,7 +100,7 @@ impl Service<'_> {
         if result.as_ref().is_err_and(|e| e.refusal().is_some_and(Refusal::is_temporary)) {
             return Ok(Next::Later);
         }
-        if result.as_ref().is_ok_and(|o| o.verdict == Verdict::NothingToDo) {
+        if result.as_ref().is_ok_and(|o| o.verdict == RunResult::NothingToDo) {
             return Ok(Next::Done);
         }
         let action = action(self.host.unix_time(), cause, interfaces, &result);
@@ -213,7 +213,7 @@ impl Service<'_> {
         boot.applying(self.host.unix_time()).map_err(|e| e.to_string())?;
         let interfaces = names(request.steps.iter().map(|s| &s.setting));
         let result = self.transact(&request, &policy);
-        let stays = result.as_ref().is_ok_and(|o| o.verdict == Verdict::Applied);
+        let stays = result.as_ref().is_ok_and(|o| o.verdict == RunResult::Applied);
         if stays {
             self.lived_at = Some(self.now() + LIVED);
         } else {
@@ -252,7 +252,7 @@ impl Service<'_> {
         let o = ringwise_apply::rollback(self.host, store, 0, &request, &policy, events)?;
         let status = Some(o.exit_status());
         let error = match o.verdict {
-            Verdict::Applied | Verdict::NothingToDo => None,
+            RunResult::Applied | RunResult::NothingToDo => None,
             _ => Some(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
         };
         Ok(Answer { error, transaction: o.transaction, status })
@@ -265,9 +265,9 @@ pub(crate) fn action(unix_time: u64, cause: Cause, interfaces: Vec<String>, resu
         Err(e) => (None, 0, ActionEnding::Refused, Some(with_causes(e))),
         Ok(o) => {
             let ending = match o.verdict {
-                Verdict::Applied | Verdict::NothingToDo => ActionEnding::Kept,
-                Verdict::PutBackIncomplete => ActionEnding::Incomplete,
-                Verdict::PutBack | Verdict::Recovered => ActionEnding::Restored,
+                RunResult::Applied | RunResult::NothingToDo => ActionEnding::Kept,
+                RunResult::PutBackIncomplete => ActionEnding::Incomplete,
+                RunResult::PutBack | RunResult::Recovered => ActionEnding::Restored,
             };
             let why = o.failed.as_ref().map(|f| f.words.clone()).or_else(|| refused(o));
             (o.transaction, o.applied.len(), ending, why)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_adapt::Settled;
 use ringwise_adapt::moves::InterruptMove;
-use ringwise_apply::{BalancedSetting, Refusal, Request, Verdict, balance_step};
+use ringwise_apply::{BalancedSetting, Refusal, Request, RunResult, balance_step};
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{Address, Reason, Setting, VectorName, irq};
 use ringwise_model::words::with_causes;
@@ -172,7 +172,7 @@ impl Service<'_> {
         let watch = LinkWatch::before(self.host.as_ref(), dev, steps.iter().map(|(c, _)| &c.to));
         let result = self.run(&request, &self.policy());
         match &result {
-            Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
+            Ok(o) if o.verdict == RunResult::NothingToDo => return Settled::Written,
             Err(e) if matches!(e.refusal(), Some(Refusal::Changed { .. })) => return Settled::ChangedOutside,
             Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return Settled::NotWritten,
             _ => {}

@@ -18,7 +18,7 @@ use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
 use crate::state::Cause;
-use crate::unchanged::{Seen, ToRead};
+use crate::unchanged::{WatchList, WatchedValues};
 
 /// The program that `Loss::Ban` is about.
 const IRQBALANCE: &str = "irqbalance";
@@ -85,7 +85,7 @@ impl Service<'_> {
     }
 
     /// Nothing that the last comparison depended on has changed, and it read what it needed.
-    pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
+    pub(crate) fn is_unchanged(&self, read: Option<&WatchedValues>) -> bool {
         let is_complete = self.link_losses.known && !self.unsettled;
         is_complete && self.knows_all_journals() && read.is_some() && read == self.seen.as_ref()
     }
@@ -95,7 +95,7 @@ impl Service<'_> {
         self.journals.as_ref().is_some_and(JournalFiles::are_current)
     }
 
-    fn reads_as(&self, before: Option<&ToRead>) -> bool {
+    fn reads_as(&self, before: Option<&WatchList>) -> bool {
         self.to_read.as_ref().zip(before).is_some_and(|(a, b)| a.reads_the_same(b))
     }
 
@@ -122,7 +122,7 @@ impl Service<'_> {
             return Ok(next);
         };
         self.state.keeps = seen.in_effect.settings.len();
-        self.to_read = Some(ToRead::of(&seen.in_effect, &seen.now));
+        self.to_read = Some(WatchList::of(&seen.in_effect, &seen.now));
         if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {
             return Ok(Next::Later);
         }

@@ -23,7 +23,7 @@ use crate::link_watch::LinkWatches;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
 use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
-use crate::unchanged::{Seen, ToRead};
+use crate::unchanged::{WatchList, WatchedValues};
 
 /// SIGHUP on every architecture of Linux.
 pub(crate) const HANGUP: i32 = 1;
@@ -69,8 +69,8 @@ pub(crate) struct Service<'a> {
     /// The journals that the last comparison read. They are not held: dozens of them would be most of its memory.
     pub journals: Option<JournalFiles>,
     /// What the next comparison reads, and what it saw the last time.
-    pub to_read: Option<ToRead>,
-    pub seen: Option<Seen>,
+    pub to_read: Option<WatchList>,
+    pub seen: Option<WatchedValues>,
     /// What was read for the next look since the last notification.
     pub prepared: Option<Prepared>,
     /// Manual changes that were reported, with their values.

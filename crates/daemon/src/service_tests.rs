@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Policy, ProcessId, Request, Store, Verdict};
+use ringwise_apply::{Policy, ProcessId, Request, RunResult, Store};
 use ringwise_discover::Options;
 use ringwise_intent::{Planning, PlanningHost, Take};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
@@ -81,7 +81,7 @@ impl Rig {
             Request { title: Title::Goal { goal }, who: "root".into(), argv: vec!["x".into()], ..Request::default() };
         let request = ringwise_intent::request(&plan, requested, false).by(&by);
         let o = ringwise_apply::run(&self.host, &request, &self.setup.store, &Policy::default(), &mut |_| {}).unwrap();
-        assert_eq!(o.verdict, Verdict::Applied);
+        assert_eq!(o.verdict, RunResult::Applied);
     }
 
     /// Runs `f` with a service that has looked once and found nothing to do.
@@ -383,7 +383,7 @@ fn an_adopted_value_is_kept() {
         assert_eq!(service.state.manual.len(), 1);
         let (store, by) = (&rig.setup.store, Request { who: "root".into(), ..Request::default() });
         let o = ringwise_apply::adopt(&rig.host, store, &[], &by, &Policy::default(), &mut |_| {}).unwrap();
-        assert_eq!(o.verdict, Verdict::Applied);
+        assert_eq!(o.verdict, RunResult::Applied);
         service.look(false);
         assert!(service.state.manual.is_empty(), "it is the base now");
         rig.reset("eth0");

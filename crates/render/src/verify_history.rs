@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Attention, Ending, Entry, Standing, TransactionKind, TrialResult, Verdict, Verify, WouldUndo};
+use ringwise_apply::{Attention, Ending, Entry, RunResult, Standing, TransactionKind, TrialResult, Verify, WouldUndo};
 use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
@@ -296,7 +296,7 @@ fn what(e: &Entry) -> String {
         return "unknown".into();
     }
     let mut parts = vec![title(e)];
-    let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
+    let kept = e.outcome.as_ref().filter(|o| o.verdict == RunResult::Applied && !o.unmet.is_empty());
     parts.push(match (&e.kind, kept) {
         (TransactionKind::Adopt, _) => plural(e.steps, "setting"),
         // The same numbers as `apply` printed.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Adapter, LONGEST_RETRY, Permitted, Phase, RETRY, Signals};
 use crate::action::{Action, Forbidden, OffReason, RestReason};
-use crate::interrupts::{Situation, is_busy, propose};
+use crate::interrupts::{InterruptSituation, is_busy, propose};
 use crate::judge::{Measured, SAMPLES};
 use crate::limits::{LimitReached, Limits};
 use crate::load::{Sample, WINDOW};
@@ -155,7 +155,7 @@ impl Adapter {
         };
         let limits = &self.interrupts.limits;
         let rests = |queue: u32| limits.rests(queue as usize, now);
-        let proposed = propose(&Situation { samples: &samples, permitted, rests: &rests });
+        let proposed = propose(&InterruptSituation { samples: &samples, permitted, rests: &rests });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
         let before = |p: &Proposal| Measured::of_all_time(newest, &p.involved());
         measured(proposed, before).map_err(|reason| {

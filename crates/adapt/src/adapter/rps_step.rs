@@ -13,7 +13,7 @@ use crate::limits::{LimitReached, Limits};
 use crate::load::WINDOW;
 use crate::moves::RpsMove;
 use crate::propose::Proposal;
-use crate::rps::{Situation, is_busy, propose};
+use crate::rps::{RpsSituation, is_busy, propose};
 
 /// The mask of one interface.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl Adapter {
             return Err(Some(RestReason::MaskStays));
         }
         let helpers = mask.helpers.ok_or(Some(RestReason::CpusNotRead))?;
-        let proposed = propose(&Situation { samples: &samples, queue: mask.queue, mask: mask.cpus, helpers });
+        let proposed = propose(&RpsSituation { samples: &samples, queue: mask.queue, mask: mask.cpus, helpers });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
         let before = |p: &Proposal| Measured::of_steering(newest, &p.involved());
         measured(proposed, before).map_err(|reason| {

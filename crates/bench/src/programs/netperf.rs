@@ -26,7 +26,7 @@ pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadR
     for g in &load.groups {
         let (own, rest) = texts.split_at((g.threads as usize).min(texts.len()));
         texts = rest;
-        let seen = own.iter().map(|t| parse(t, g.pattern)).collect::<Result<Vec<Seen>, ProgramError>>()?;
+        let seen = own.iter().map(|t| parse(t, g.pattern)).collect::<Result<Vec<NetperfResult>, ProgramError>>()?;
         out.push(result(g, &seen));
     }
     Ok(out)
@@ -86,7 +86,7 @@ fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
 
 /// The result of one process. Rates are transactions or bits per second.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct NetperfResult {
     pub per_s: f64,
     pub seconds: f64,
     /// Mean, deviation, p50, p90, p99 and maximum in microseconds. `None`: a stream has no latency.
@@ -96,7 +96,7 @@ pub(crate) struct Seen {
 }
 
 /// Errors: a selector is missing, or is not in the requested unit.
-pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> {
+pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<NetperfResult, ProgramError> {
     let find = |name: &str| {
         let mut values = text.lines().filter_map(|l| l.trim().split_once('=')).filter(|(n, _)| *n == name);
         values.next().map(|(_, v)| v.trim()).ok_or_else(|| {
@@ -128,7 +128,7 @@ pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> 
         }
         Some(l)
     };
-    Ok(Seen {
+    Ok(NetperfResult {
         per_s: number("THROUGHPUT")? * factor,
         seconds: number("ELAPSED_TIME")?,
         latency,
@@ -137,7 +137,7 @@ pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> 
 }
 
 /// Processes put together: rates add up; mean, deviation and maximum are exact, percentiles are means over them.
-pub(crate) fn result(g: &Group, seen: &[Seen]) -> LoadResult {
+pub(crate) fn result(g: &Group, seen: &[NetperfResult]) -> LoadResult {
     let per_s: f64 = seen.iter().map(|s| s.per_s).sum();
     let one_way = g.pattern == Pattern::Send;
     let counts = || seen.iter().map(|s| s.per_s * s.seconds);

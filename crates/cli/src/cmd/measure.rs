@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringwise_apply::{Outcome, Verdict};
+use ringwise_apply::{Outcome, RunResult};
 use ringwise_observe::Layout;
 use ringwise_recording::measured::{self, Window};
 
@@ -75,7 +75,7 @@ impl<'a> Measure<'a> {
 
     /// Stores the counters right after the transaction. Unless the host reboots, later counters are compared with them.
     pub(super) fn applied(&self, o: &Outcome) -> Option<PathBuf> {
-        let id = o.transaction.filter(|_| o.verdict == Verdict::Applied)?;
+        let id = o.transaction.filter(|_| o.verdict == RunResult::Applied)?;
         let written = self.write(id);
         match written {
             Ok(path) => Some(path),

@@ -126,7 +126,7 @@ fn both_windows_lie_beside_the_journal() {
     let mut m = c.measure(300);
     m.before(&c.host.stop).unwrap();
     let o = c.apply();
-    assert_eq!(o.verdict, Verdict::Applied);
+    assert_eq!(o.verdict, RunResult::Applied);
     let path = m.applied(&o).unwrap();
     assert_eq!(path, c.dir.join("measure-0001.rec"));
     m.after(&path, false, &c.host.stop);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringwise_apply::{Policy, Verdict};
+use ringwise_apply::{Policy, RunResult};
 use ringwise_intent::Take;
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_model::{Goal, Requested};
@@ -160,7 +160,7 @@ fn a_plan_file_is_applied_without_another_sample() {
     let request = ringwise_intent::request(&p, requested, false);
     let store = store(&c.common).with_socket_name(c.dir.file_name().unwrap().to_string_lossy());
     let o = ringwise_apply::run(&c.source.host, &request, &store, &Policy::default(), &mut |_| {}).unwrap();
-    assert_eq!((o.verdict, o.refused.len()), (Verdict::Applied, 0), "{o:#?}");
+    assert_eq!((o.verdict, o.refused.len()), (RunResult::Applied, 0), "{o:#?}");
     assert!(c.host.since_boot() - begin < Duration::from_secs(5));
     let s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();
     let applied = ringwise_intent::Standing::live(&s, None, &store, Vec::new());

@@ -5,7 +5,7 @@ use ringwise_flow::rfs_paths::{RfsPath, rfs_paths};
 use ringwise_model::{CpuId, Snapshot};
 
 use super::OneFlow;
-use super::observed::{Observed, Seen, at_queue, at_station};
+use super::observed::{Observed, ObservedCount, at_queue, at_station};
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, wrap};
 use ringwise_draw::{MONO, Size};
 
@@ -23,7 +23,7 @@ struct Stop {
     node: Option<u32>,
     cpu: Option<CpuId>,
     /// What `--observe` counted here.
-    counted: Vec<Seen>,
+    counted: Vec<ObservedCount>,
 }
 
 fn row(s: &Snapshot, d: &Direction, observed: Option<&Observed>) -> Vec<Stop> {

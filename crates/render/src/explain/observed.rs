@@ -246,7 +246,7 @@ const LINES: usize = 3;
 
 /// One count below a station of the drawing.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObservedCount {
     /// The count, and of what.
     pub(super) text: String,
     /// It is of another queue or CPU than the predicted one.
@@ -254,25 +254,27 @@ pub(super) struct Seen {
 }
 
 /// The first counts; the others are only in the text of the answer.
-fn shortened(mut all: Vec<Seen>, what: &str) -> Vec<Seen> {
+fn shortened(mut all: Vec<ObservedCount>, what: &str) -> Vec<ObservedCount> {
     let more = all.len().saturating_sub(LINES);
     if more > 0 {
         all.truncate(LINES);
-        all.push(Seen { text: format!("and {}", plural(more, what)), elsewhere: true });
+        all.push(ObservedCount { text: format!("and {}", plural(more, what)), elsewhere: true });
     }
     all
 }
 
 /// Packets of the flow by receive queue, the predicted queue first.
-pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
+pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<ObservedCount> {
     let flow = match &o.flow {
         Ok(flow) => flow,
-        Err(why) => return vec![Seen { text: format!("packets not sampled: {why}"), elsewhere: false }],
+        Err(why) => return vec![ObservedCount { text: format!("packets not sampled: {why}"), elsewhere: false }],
     };
     let lost = || format!("{} not sampled: the buffer was full", thousands(flow.lost));
-    let lost = (flow.lost > 0).then(|| Seen { text: lost(), elsewhere: false });
+    let lost = (flow.lost > 0).then(|| ObservedCount { text: lost(), elsewhere: false });
     if flow.queues.is_empty() {
-        return std::iter::once(Seen { text: "no packet seen".into(), elsewhere: false }).chain(lost).collect();
+        return std::iter::once(ObservedCount { text: "no packet seen".into(), elsewhere: false })
+            .chain(lost)
+            .collect();
     }
     let predicted = a.steering.queue;
     let mut all: Vec<(Option<u32>, u64)> = flow.queues.iter().map(|(q, n)| (*q, *n)).collect();
@@ -281,15 +283,15 @@ pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
     let seen = all.into_iter().map(|(q, n)| {
         let on = q.map_or_else(|| "an unknown queue".into(), |q| format!("queue {q}"));
         let elsewhere = q.is_some() && predicted.is_some() && q != predicted;
-        Seen { text: format!("{} on {on}{every}", plural(n as usize, "packet")), elsewhere }
+        ObservedCount { text: format!("{} on {on}{every}", plural(n as usize, "packet")), elsewhere }
     });
     shortened(seen.collect(), "more queue").into_iter().chain(lost).collect()
 }
 
 /// What was counted on a CPU of the path: interrupts of the queue and processed packets; for the program, on which CPUs it and the packets of
 /// its socket were seen.
-pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) -> Vec<Seen> {
-    let here = |text: String| Seen { text, elsewhere: false };
+pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) -> Vec<ObservedCount> {
+    let here = |text: String| ObservedCount { text, elsewhere: false };
     let landing = d.arrival.as_ref().and_then(|a| a.landing.as_ref());
     let mut out = Vec::new();
     if work == Work::Interrupt
@@ -299,7 +301,7 @@ pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) ->
         out.push(here(format!("{} of the queue", plural(n as usize, "interrupt"))));
         let others: u64 = by.iter().filter(|(c, _)| **c != cpu).map(|(_, n)| n).sum();
         if others > 0 {
-            out.push(Seen { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
+            out.push(ObservedCount { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
         }
     }
     if matches!(work, Work::Interrupt | Work::Rps | Work::Stack) {
@@ -322,10 +324,10 @@ pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) ->
     out
 }
 
-fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, looks: u32) -> Vec<Seen> {
+fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, looks: u32) -> Vec<ObservedCount> {
     let seen = by.iter().map(|(c, n)| {
         let elsewhere = predicted.is_some_and(|p| p != *c);
-        Seen { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
+        ObservedCount { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
     });
     shortened(seen.collect(), "more CPU")
 }

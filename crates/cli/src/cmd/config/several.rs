@@ -8,7 +8,7 @@ use ringwise_discover::Options;
 use ringwise_intent::{Error, Take, Wanted};
 use ringwise_model::Snapshot;
 use ringwise_render::fleet::FailedCapture;
-use ringwise_render::fleet_config::{self, ConfigOnHost, ConfigPage, Verdict};
+use ringwise_render::fleet_config::{self, ConfigFit, ConfigOnHost, ConfigPage};
 use ringwise_render::fleet_json;
 use ringwise_text::plural;
 
@@ -107,8 +107,8 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
     let worst = hosts.iter().map(|h| h.verdict).min();
     Ok(match worst {
         _ if !failed.is_empty() => Status::Error,
-        Some(Verdict::Fails) => Status::Error,
-        Some(Verdict::FitsPartly) => Status::Findings,
+        Some(ConfigFit::Fails) => Status::Error,
+        Some(ConfigFit::FitsPartly) => Status::Findings,
         _ => Status::Ok,
     })
 }
