@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::DeviceRenames;
 use crate::state_file::{self, SUMMED};
 use crate::store::Store;
-use crate::{Standing, Verify};
+use crate::{SettingInEffect, Verify};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DriftLog {
@@ -62,7 +62,7 @@ impl DriftLog {
         DeviceRenames::new(&ids, now)
     }
 
-    fn of(&self, names: &DeviceRenames, s: &Standing) -> Option<&DriftedSetting> {
+    fn of(&self, names: &DeviceRenames, s: &SettingInEffect) -> Option<&DriftedSetting> {
         self.apart.iter().find(|a| a.transaction == s.transaction && names.setting(&a.want) == s.want)
     }
 
@@ -104,7 +104,7 @@ pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<Happened> {
 }
 
 /// When it was last known to be as applied, and when it was first seen changed.
-fn known(seen: Option<&DriftLog>, names: &DeviceRenames, s: &Standing) -> (u64, Option<u64>) {
+fn known(seen: Option<&DriftLog>, names: &DeviceRenames, s: &SettingInEffect) -> (u64, Option<u64>) {
     let Some(seen) = seen else { return (s.unix_time, None) };
     match seen.of(names, s) {
         Some(a) => (a.right.max(s.unix_time), a.wrong),
@@ -112,7 +112,7 @@ fn known(seen: Option<&DriftLog>, names: &DeviceRenames, s: &Standing) -> (u64, 
     }
 }
 
-fn differs(s: &Standing) -> bool {
+fn differs(s: &SettingInEffect) -> bool {
     matches!(s.how, Match::Differs | Match::Gone)
 }
 

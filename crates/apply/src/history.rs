@@ -17,7 +17,7 @@ use crate::names::DeviceRenames;
 use crate::outcome::VERSION;
 use crate::record::Header;
 use crate::trial::{OnTrial, pending_of};
-use crate::{Ending, Entry, Error, Outcome, Policy, RunResult, Standing, Store, TransactionKind, Verify};
+use crate::{Ending, Error, HistoryEntry, Outcome, Policy, RunResult, SettingInEffect, Store, TransactionKind, Verify};
 
 fn map<'a>(names: &DeviceRenames, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
     settings
@@ -270,7 +270,7 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
     let kept = in_force(journals, now);
     let settings = standing(&kept, now)
         .into_iter()
-        .map(|(address, (by, want))| Standing {
+        .map(|(address, (by, want))| SettingInEffect {
             transaction: by.id,
             unix_time: by.ended,
             adopted: by.kind == TransactionKind::Adopt,
@@ -303,7 +303,7 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
 }
 
 /// Every transaction in the state directory, oldest first.
-pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>, Error> {
+pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<HistoryEntry>, Error> {
     Ok(history_of(&Read::all(store)?, host, store))
 }
 
@@ -315,8 +315,8 @@ pub fn replaces_another(store: &Store, host: &ringwise_model::Host, requested: &
     Ok(last.is_some_and(|e| !e.requested.as_ref().is_some_and(|r| r.has_goals_of(requested))))
 }
 
-pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<Entry> {
-    let mut out: Vec<Entry> = journals.iter().map(|j| entry(j, host)).collect();
+pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<HistoryEntry> {
+    let mut out: Vec<HistoryEntry> = journals.iter().map(|j| entry(j, host)).collect();
     if let Some(last) = out.last_mut().filter(|e| e.ending == Ending::Unfinished)
         && let Some(by) = store.held()
     {
@@ -343,7 +343,7 @@ pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: 
     out
 }
 
-fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
+fn entry(j: &Read, host: &ringwise_model::Host) -> HistoryEntry {
     let whose = j.whose(host);
     let ending = match (&j.end, &j.closed, &whose) {
         (Some(_), _, JournalOrigin::ThisBoot) if j.on_trial().is_some() => {
@@ -365,7 +365,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         _ => None,
     };
     let text = |f: fn(&Header) -> &String| h.map(|h| f(h).clone()).unwrap_or_default();
-    Entry {
+    HistoryEntry {
         id: j.id,
         kind: h.map_or(TransactionKind::Other, |h| h.kind.clone()),
         title: h.map(|h| h.title.clone()).unwrap_or_default(),

@@ -9,7 +9,7 @@ use ringwise_model::{Host, Snapshot};
 use crate::balance::{self, BalancedSetting};
 use crate::journal::Read;
 use crate::store::{JournalFileId, LOCK};
-use crate::{Entry, Error, Store, Verify, families, history, reinitialize, unfinished};
+use crate::{Error, HistoryEntry, Store, Verify, families, history, reinitialize, unfinished};
 
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
@@ -107,7 +107,7 @@ impl Journals {
     }
 
     /// Every transaction, oldest first.
-    pub fn history(&self, host: &Host) -> Vec<Entry> {
+    pub fn history(&self, host: &Host) -> Vec<HistoryEntry> {
         history::history_of(&self.all, host, &self.files.store)
     }
 }

@@ -103,12 +103,12 @@ pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refu
 pub use prune::prune_service;
 pub use reinitialize::set_up_anew;
 pub use replan::{NewPlan, NoPlan, Planner};
-pub use report::{Attention, Ending, Entry, Holder, Newer, SERVICE, Standing, TransactionKind, Verify};
+pub use report::{Attention, Ending, HistoryEntry, Holder, Newer, SERVICE, SettingInEffect, TransactionKind, Verify};
 pub use request::{Policy, Request};
 pub use run::{run, still_fits};
 pub use store::{Hook, OpenLock, Store, Waiting};
 pub use table_guard::{arm_for_tables, hand_over, take_tables};
 pub use takeover::{Halt, Lost, SignOfLife};
-pub use trial::{Confirmed, NotNoted, OnTrial, Pending, confirm, pending, undo_now};
+pub use trial::{Confirmed, OnTrial, Pending, UnrecordedConfirmation, confirm, pending, undo_now};
 pub use trial_file::{ProcessId, TrialResult, UndoneBy};
 pub use undo::{WouldUndo, recover, rollback, would_undo};

@@ -202,7 +202,7 @@ fn journals_ledger_and_what_was_learned() {
             // It recorded the command line as one text. The request is unknown, and is not derived from that text.
             assert!(list.iter().all(|e| e.requested.is_none() && e.argv.is_empty()), "{name}");
         } else {
-            let apply = |e: &&ringwise_apply::Entry| e.kind == TransactionKind::Apply;
+            let apply = |e: &&ringwise_apply::HistoryEntry| e.kind == TransactionKind::Apply;
             assert!(list.iter().all(|e| !e.argv.is_empty()), "{name}");
             assert!(list.iter().filter(apply).all(|e| e.requested == Some(requested())), "{name}");
         }

@@ -8,8 +8,8 @@ use crate::common::plans::edge3_plan;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Failure, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, RunResult,
-    Standing, TransactionKind, TrialResult, Verify,
+    Ending, Failure, HistoryEntry, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, RunResult,
+    SettingInEffect, TransactionKind, TrialResult, Verify,
 };
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
@@ -214,7 +214,7 @@ fn outcomes_verify_history() {
     let v = Verify {
         schema: "ringwise.verify".into(),
         version: 1,
-        settings: vec![Standing {
+        settings: vec![SettingInEffect {
             transaction: 3,
             unix_time: 1_795_183_327,
             adopted: true,
@@ -273,7 +273,7 @@ fn outcomes_verify_history() {
         (verify_history::document(&alone, &Observed::default())["attention"].clone(), alone.exit_status()),
         (json!([]), 0)
     );
-    let e = Entry {
+    let e = HistoryEntry {
         id: 13,
         kind: TransactionKind::Rollback { before: 12 },
         title: ringwise_model::Title::Rollback { of: 12 },

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Event, Failure, Happened, NotPutBack, Outcome, Phase, Standing, TransactionKind, Verify,
+    Ending, Event, Failure, Happened, HistoryEntry, NotPutBack, Outcome, Phase, SettingInEffect, TransactionKind,
+    Verify,
 };
 use ringwise_cli::logbook;
 use ringwise_knob::{Match, Setting, VectorName, Window};
@@ -90,7 +91,7 @@ fn what_came_of_it() {
 }
 
 fn drift() -> Verify {
-    let standing = |q: u32, want: &str, now: &str, how: Match| Standing {
+    let standing = |q: u32, want: &str, now: &str, how: Match| SettingInEffect {
         transaction: 12,
         unix_time: 1_795_183_300,
         adopted: false,
@@ -115,8 +116,8 @@ fn drift() -> Verify {
     }
 }
 
-fn entry(id: u64) -> Entry {
-    Entry {
+fn entry(id: u64) -> HistoryEntry {
+    HistoryEntry {
         id,
         kind: if id == 13 { TransactionKind::Rollback { before: 12 } } else { TransactionKind::Apply },
         title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Forward },
@@ -225,7 +226,7 @@ fn programs() -> ProgramReport {
 
 #[test]
 fn history_newest_first() {
-    let list: Vec<Entry> = (11..=14).map(entry).collect();
+    let list: Vec<HistoryEntry> = (11..=14).map(entry).collect();
     let style = Style::plain(Some(100));
     golden(
         "history.txt",
@@ -236,7 +237,7 @@ fn history_newest_first() {
 
 #[test]
 fn repeated_transactions_of_the_service_share_a_line() {
-    let keep = |id, dev: &str| Entry {
+    let keep = |id, dev: &str| HistoryEntry {
         title: ringwise_model::Title::Keep { devs: vec![dev.into()] },
         kind: TransactionKind::Apply,
         ending: Ending::Kept,
@@ -379,7 +380,7 @@ fn a_plan_for_many_interfaces_repeats_nothing() {
 
 #[test]
 fn what_could_not_be_put_back_needs_somebody() {
-    let ended = |id: u64, ending: Ending| Entry { ending, undone_by: None, ..entry(id) };
+    let ended = |id: u64, ending: Ending| HistoryEntry { ending, undone_by: None, ..entry(id) };
     let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
     assert_eq!(verify_history::to_recover(&stuck).map(|e| e.id), Some(12));
     // A later transaction has overridden it.

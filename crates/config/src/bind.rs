@@ -3,7 +3,7 @@
 use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, NicKind, Snapshot, Wish};
 
 use crate::matches::{UndecidedGroup, applying, devices, matching, named, selects};
-use crate::value::{Config, Entry, HostPart, Matcher};
+use crate::value::{Config, HostPart, InterfaceEntry, Matcher};
 use crate::words::is_glob;
 use crate::{layers, merge};
 
@@ -129,12 +129,12 @@ pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
 
 /// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.
 fn owned<'a>(
-    entries: &[Entry],
+    entries: &[InterfaceEntry],
     nics: &'a [Nic],
     wrong: &mut Vec<String>,
     notes: &mut Vec<String>,
-) -> Vec<(&'a str, Entry)> {
-    let mut owner: Vec<(&str, &Entry)> = Vec::new();
+) -> Vec<(&'a str, InterfaceEntry)> {
+    let mut owner: Vec<(&str, &InterfaceEntry)> = Vec::new();
     for e in entries {
         let found = devices(&e.matcher, nics, &e.by, wrong);
         if found.is_empty() {
@@ -164,7 +164,7 @@ fn owned<'a>(
 }
 
 /// Merges an entry into what is configured for this interface.
-fn lay<'a>(said: &mut Vec<(&'a str, Entry)>, name: &'a str, e: &Entry) {
+fn lay<'a>(said: &mut Vec<(&'a str, InterfaceEntry)>, name: &'a str, e: &InterfaceEntry) {
     match said.iter_mut().find(|(n, _)| *n == name) {
         Some((_, have)) => merge::entry(have, e),
         None => said.push((name, e.clone())),
@@ -201,7 +201,7 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
                 let at = matching_entry(&c, n, nics);
                 if at == c.entries.len() {
                     let matcher = Matcher { name, ..e.matcher.clone() };
-                    c.entries.push(Entry { matcher, ..e.clone() });
+                    c.entries.push(InterfaceEntry { matcher, ..e.clone() });
                     continue;
                 }
                 let all = matching(&c.entries[at].matcher, nics);
@@ -217,7 +217,7 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
                     ));
                     for (i, name) in names.into_iter().enumerate() {
                         let matcher = Matcher { name: Some(name.into()), ..have.matcher.clone() };
-                        c.entries.insert(at + i, Entry { matcher, ..have.clone() });
+                        c.entries.insert(at + i, InterfaceEntry { matcher, ..have.clone() });
                     }
                 }
                 let at = matching_entry(&c, n, nics);
@@ -230,7 +230,7 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
 
 /// Index of the entry that matches this interface, or the number of entries if none matches.
 fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
-    let means = |e: &Entry| matching(&e.matcher, nics).iter().any(|f| f.name() == n.name());
+    let means = |e: &InterfaceEntry| matching(&e.matcher, nics).iter().any(|f| f.name() == n.name());
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 

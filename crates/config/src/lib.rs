@@ -39,7 +39,7 @@ pub use init::init;
 pub use matches::UndecidedGroup;
 pub use print::{print, print_entry, print_host_keys, print_knobs};
 pub use set::{parse_set, parse_set_of};
-pub use value::{BUILT_IN_POLICIES, Config, Entry, HostGroup, HostPart, Matcher};
+pub use value::{BUILT_IN_POLICIES, Config, HostGroup, HostPart, InterfaceEntry, Matcher};
 pub use words::glob_matches;
 
 /// Name of the JSON document that is the schema of the file.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, RunResult};
 use ringwise_discover::Options;
-use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
 use ringwise_knob::{Setting, Step, order};
 use ringwise_model::words::with_causes;
 use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
@@ -183,7 +183,7 @@ impl Service<'_> {
         for text in notes.into_iter().chain(missing) {
             self.say(&Event::Note(text));
         }
-        let mut plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+        let mut plan = planning.plan(ManualChangePolicy::Keep).map_err(|e| e.to_string())?;
         if let Some(cut) = plan.cuts.first() {
             // Without a trial the whole plan would be refused.
             let ways = cut.ways.join("; ");
@@ -192,7 +192,7 @@ impl Service<'_> {
                 cut.address
             )));
             planning.without_disruption();
-            plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+            plan = planning.plan(ManualChangePolicy::Keep).map_err(|e| e.to_string())?;
         }
         self.configured = true;
         let config = wanted.file().map(|f| f.display().to_string());
@@ -206,7 +206,7 @@ impl Service<'_> {
         };
         let request = ringwise_intent::request(&plan, requested, true).by(&by);
         let policy = Policy {
-            planner: Some(Arc::new(planning.planner(Take::Keep, true))),
+            planner: Some(Arc::new(planning.planner(ManualChangePolicy::Keep, true))),
             differs: !plan.steps.is_empty(),
             ..self.policy()
         };

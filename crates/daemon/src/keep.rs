@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedSetting, Standing, Verify};
+use ringwise_apply::{BalancedSetting, SettingInEffect, Verify};
 use ringwise_knob::{
     Address, FOR_GROUPS, FOR_SHARES, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName,
     diff, irq,
@@ -141,10 +141,10 @@ fn only_by_the_service<'a>(look: Look<'a>, dev: &'a str) -> impl Iterator<Item =
 
 /// Takes out changes of the service that are not needed any more and that something else has undone: a driver that was loaded
 /// again while the table had weights, before the CPU came back. Returns the present values.
-fn take_undone(found: &mut Vec<(&Standing, Loss)>, look: Look) -> Vec<Setting> {
+fn take_undone(found: &mut Vec<(&SettingInEffect, Loss)>, look: Look) -> Vec<Setting> {
     let made = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
     let before = |a: &Address| balanced(look, a).map(|t| &t.base).or_else(|| made(a));
-    let is_undone = |(s, loss): &(&Standing, Loss)| {
+    let is_undone = |(s, loss): &(&SettingInEffect, Loss)| {
         let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return false };
         let made = before(&address).filter(|_| !in_base(look, &address) && !follows_program(look, &address));
         made.is_some_and(|before| now == before || *loss == Loss::Reset)
@@ -186,8 +186,8 @@ fn rule(look: Look, address: &Address) -> &'static str {
 }
 
 /// Settings in effect by interface. Those of the host itself are not kept: nothing resets them.
-fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&Standing>> {
-    let mut out: BTreeMap<&str, Vec<&Standing>> = BTreeMap::new();
+fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&SettingInEffect>> {
+    let mut out: BTreeMap<&str, Vec<&SettingInEffect>> = BTreeMap::new();
     for s in &v.settings {
         if let Some(dev) = s.want.dev() {
             out.entry(dev).or_default().push(s);
@@ -196,7 +196,7 @@ fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&Standing>> {
     out
 }
 
-fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Standing, Loss)> {
+fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a SettingInEffect]) -> Vec<(&'a SettingInEffect, Loss)> {
     let ban = |how: fn(&Match) -> bool| {
         settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && how(&s.how))
     };
@@ -210,11 +210,11 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
         ban_lost: ban(|how| *how == Match::Differs),
         ban_unread: ban(|how| matches!(how, Match::Unknown(_))),
     };
-    let known = |s: &Standing| {
+    let known = |s: &SettingInEffect| {
         let before = s.want.address().and_then(|a| look.known.get(&a));
         !about.anew && before.is_some_and(|b| s.now.known() == Some(b))
     };
-    let judged = |s: &'a Standing| match judge(s, about)? {
+    let judged = |s: &'a SettingInEffect| match judge(s, about)? {
         Loss::Reset if known(s) => Some((s, Loss::Manual)),
         Loss::CpuGone if known(s) && !about.cpus => Some((s, Loss::Manual)),
         loss => Some((s, loss)),
@@ -223,7 +223,7 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
 }
 
 /// Channel counts that were applied are not the present ones, or queues that were applied to are gone.
-fn other_channels(settings: &[&Standing]) -> bool {
+fn other_channels(settings: &[&SettingInEffect]) -> bool {
     settings.iter().any(|s| match &s.want {
         Setting::Channels { .. } => !s.how.holds(),
         _ => s.how == Match::Gone,
@@ -232,7 +232,7 @@ fn other_channels(settings: &[&Standing]) -> bool {
 
 /// Whether what was applied can be written to this interface as it is now: each of its queues exists, no queue is without a
 /// setting, and every CPU is online.
-fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
+fn fits(base: &[&SettingInEffect], nic: &Nic, look: Look) -> bool {
     let now = look.now;
     let exist = base.iter().all(|s| s.how != Match::Gone);
     let cpus = |s: &Setting| match s {
@@ -246,7 +246,7 @@ fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
         let since = if s.how == Match::Differs { &isolated } else { look.newly_isolated };
         cpus(&s.want).is_some_and(|c| !c.intersection(since).is_empty())
     });
-    let own = |s: &&Standing| match s.want.address() {
+    let own = |s: &&SettingInEffect| match s.want.address() {
         Some(Address::IrqCpus { of, .. }) => irq::vector(nic, of).and_then(irq::canonical),
         _ => None,
     };

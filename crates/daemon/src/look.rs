@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Ending, Entry, JournalFiles, Journals, Standing, TransactionKind, Verify};
+use ringwise_apply::{Ending, HistoryEntry, JournalFiles, Journals, SettingInEffect, TransactionKind, Verify};
 use ringwise_discover::Options;
 use ringwise_intent::Wanted;
 use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
@@ -390,12 +390,12 @@ fn bans_hold(v: &Verify) -> bool {
     v.settings.iter().filter(|s| matches!(s.want, Setting::IrqbalanceBan { .. })).all(|s| s.how.holds())
 }
 
-fn interrupt_differs(s: &Standing) -> bool {
+fn interrupt_differs(s: &SettingInEffect) -> bool {
     matches!(s.want, Setting::IrqCpus { .. }) && s.how == Match::Differs
 }
 
 /// Interfaces whose last transaction is a rollback.
-fn undone(history: &[Entry]) -> BTreeSet<String> {
+fn undone(history: &[HistoryEntry]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for e in history.iter().filter(|e| of_this_boot(e)) {
         match e.kind {
@@ -406,6 +406,6 @@ fn undone(history: &[Entry]) -> BTreeSet<String> {
     out
 }
 
-fn of_this_boot(e: &Entry) -> bool {
+fn of_this_boot(e: &HistoryEntry) -> bool {
     e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. })
 }

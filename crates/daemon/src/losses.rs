@@ -1,6 +1,6 @@
 //! Why a setting differs from what was applied: a driver or the kernel lost it, or a user or program changed it.
 
-use ringwise_apply::Standing;
+use ringwise_apply::SettingInEffect;
 use ringwise_knob::{Address, Family, Match, Setting, rss};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 
@@ -52,7 +52,7 @@ pub struct About<'a> {
 }
 
 /// `None`: the setting is as applied.
-pub fn judge(s: &Standing, about: About) -> Option<Loss> {
+pub fn judge(s: &SettingInEffect, about: About) -> Option<Loss> {
     match &s.how {
         how if how.holds() => return None,
         Match::Unknown(_) => return Some(Loss::Unread),

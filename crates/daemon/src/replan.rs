@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{Store, Verify};
 use ringwise_discover::Options;
-use ringwise_intent::{Part, Planning, PlanningHost, Standing, Take, Wanted};
+use ringwise_intent::{AppliedRecord, ManualChangePolicy, Part, Planning, PlanningHost, Wanted};
 use ringwise_knob::{IfRefused, ManualChange, Origin, Setting, Step};
 use ringwise_model::{Intent, Nic, Snapshot};
 use ringwise_plan::Plan;
@@ -34,8 +34,8 @@ pub(crate) struct Replanned {
 }
 
 /// The intents in effect.
-pub(crate) fn standing(s: &Snapshot, basis: &Basis) -> Standing {
-    Standing::live(s, Some(basis.in_effect), basis.store, basis.store.learned().unwrap_or_default())
+pub(crate) fn standing(s: &Snapshot, basis: &Basis) -> AppliedRecord {
+    AppliedRecord::live(s, Some(basis.in_effect), basis.store, basis.store.learned().unwrap_or_default())
 }
 
 /// What the configuration requests of the host as it is now: a pattern may match more interfaces than when it was applied.
@@ -102,7 +102,7 @@ fn plan_part(
     p: &Part,
     own: &BTreeSet<String>,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     options: &Options,
     basis: &Basis,
 ) -> Result<Replanned, String> {
@@ -139,7 +139,7 @@ fn plan_intent(
     mut intent: Intent,
     own: &BTreeSet<String>,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     options: &Options,
     basis: &Basis,
 ) -> Result<Option<Plan>, String> {
@@ -161,7 +161,7 @@ fn plan_intent(
         late: own.clone(),
     };
     let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
-    planning.plan(Take::Keep).map(Some).map_err(|e| e.to_string())
+    planning.plan(ManualChangePolicy::Keep).map(Some).map_err(|e| e.to_string())
 }
 
 /// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Policy, ProcessId, Request, RunResult, Store};
 use ringwise_discover::Options;
-use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
 use ringwise_model::{CpuId, Goal, Intent, IntentFlags, Requested, Snapshot, Title};
 use ringwise_sys::proc::install_signal_flag;
@@ -74,7 +74,7 @@ impl Rig {
             late: BTreeSet::new(),
         };
         let planning = Planning::new(self.host.as_ref(), host, intent, true, false).unwrap();
-        let plan = planning.plan(Take::Over).unwrap();
+        let plan = planning.plan(ManualChangePolicy::Over).unwrap();
         let flags = IntentFlags { goal: Some(goal.into()), ..IntentFlags::default() };
         let requested = Requested { flags: Some(flags), intent: planning.requested.clone() };
         let by =

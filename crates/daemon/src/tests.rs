@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Standing, Verify};
+use ringwise_apply::{SettingInEffect, Verify};
 use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
 use ringwise_knob::irqbalance::BannedInterrupts;
 use ringwise_knob::{Match, Setting, SettingMap, VectorName, compare, live};
@@ -32,7 +32,7 @@ fn applied() -> Vec<Setting> {
 }
 
 fn verify(now: &Snapshot, wants: &[Setting]) -> Verify {
-    let standing = |want: &Setting| Standing {
+    let standing = |want: &Setting| SettingInEffect {
         transaction: 7,
         unix_time: 0,
         adopted: false,

@@ -23,4 +23,4 @@ pub use fill::counters;
 pub use http::{Answer, Bounds, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
-pub use state::{Findings, Last, Own, Service, Standing, findings, own, service, standing};
+pub use state::{Findings, Last, Own, Service, VerifyCounts, findings, own, service, standing};

@@ -8,7 +8,7 @@ use crate::table as t;
 
 /// What `verify` finds, as numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct VerifyCounts {
     /// Time of the verification, seconds since 1970.
     pub unix_time: u64,
     /// False: the record of transactions cannot be read, and nothing else here is known.
@@ -110,7 +110,7 @@ const SOURCES: [&str; 5] = ["links", "ethtool", "netdev", "uevents", "files"];
 const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
 
 /// Adds the state of the settings that were applied; without a readable record, only that it is unreadable.
-pub fn standing(page: &mut Page, s: &Standing) {
+pub fn standing(page: &mut Page, s: &VerifyCounts) {
     page.add(&t::STATE_READABLE, &[], Value::Int(s.readable.into()));
     if s.readable {
         page.add(&t::VERIFIED, &[], Value::Int(s.unix_time));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use parse::{Kind, parse};
 use ringwise_export::{
-    Findings, Form, Keeper, Last, Own, Page, Service, Standing, Value, counters, findings, own, service, standing,
+    Findings, Form, Keeper, Last, Own, Page, Service, Value, VerifyCounts, counters, findings, own, service, standing,
     table,
 };
 use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
@@ -61,8 +61,8 @@ fn sample(devs: u32, n: u64) -> Counters {
     }
 }
 
-fn what_is_applied() -> Standing {
-    Standing {
+fn what_is_applied() -> VerifyCounts {
+    VerifyCounts {
         unix_time: 9,
         readable: true,
         settings: [(String::new(), [1, 0, 0]), ("eth0".into(), [4, 2, 1])].into(),
@@ -172,7 +172,7 @@ fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
 #[test]
 fn what_is_not_known_is_not_told() {
     let mut p = Page::default();
-    standing(&mut p, &Standing::default());
+    standing(&mut p, &VerifyCounts::default());
     let own_page = Own { version: "0.1.0", limit: 500, ..Own::default() };
     own(&mut p, &own_page, &Keeper::new(10));
     let text = p.render(Form::Prometheus, 10_000);

@@ -13,7 +13,7 @@ use ringwise_sys::Host;
 use crate::error::{Error, Result};
 use crate::flows;
 use crate::goals;
-use crate::manual_changes::{Take, hands};
+use crate::manual_changes::{ManualChangePolicy, hands};
 use crate::missing::Missing;
 use crate::replan::Replanner;
 
@@ -101,7 +101,7 @@ impl Planning {
         self.intent.allow_disruption = false;
     }
 
-    fn hands(&self, take: Take) -> ManualChanges {
+    fn hands(&self, take: ManualChangePolicy) -> ManualChanges {
         // Rules and contexts for flows that are not known now may still be needed.
         let known = |m: &&CreatedObject| {
             m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())))
@@ -111,7 +111,7 @@ impl Planning {
     }
 
     /// Makes a new plan for the same request when a step of this one is refused.
-    pub fn planner(&self, take: Take, at_boot: bool) -> impl Planner + 'static {
+    pub fn planner(&self, take: ManualChangePolicy, at_boot: bool) -> impl Planner + 'static {
         Replanner {
             options: self.host.options.clone(),
             intent: self.intent.clone(),
@@ -122,7 +122,7 @@ impl Planning {
     }
 
     /// Makes the plan.
-    pub fn plan(&self, take: Take) -> Result<Plan> {
+    pub fn plan(&self, take: ManualChangePolicy) -> Result<Plan> {
         let h = &self.host;
         let mut plan = ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.hands(take))
             .map_err(Error::Plan)?;

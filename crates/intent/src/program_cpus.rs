@@ -8,12 +8,12 @@ use ringwise_plan::{ListeningProgram, ListeningSocket, ManualChanges, Program, P
 use ringwise_sys::Host;
 
 use crate::flows::look_up;
-use crate::manual_changes::{Take, hands};
-use crate::standing::Standing;
+use crate::manual_changes::{ManualChangePolicy, hands};
+use crate::standing::AppliedRecord;
 
 /// Plans again what is in effect on this host, and compares the proposals for programs with the programs that listen. `None`: nothing
 /// in effect proposes CPUs for programs.
-pub fn compare_programs(live: &dyn Host, s: &Snapshot, standing: &Standing) -> Option<ProgramReport> {
+pub fn compare_programs(live: &dyn Host, s: &Snapshot, standing: &AppliedRecord) -> Option<ProgramReport> {
     let mut out = ProgramReport::default();
     let (proposals, groups) = proposals(live, s, standing, &mut out.unplanned);
     if proposals.is_empty() {
@@ -38,11 +38,11 @@ pub fn compare_programs(live: &dyn Host, s: &Snapshot, standing: &Standing) -> O
 fn proposals(
     live: &dyn Host,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     unplanned: &mut Vec<String>,
 ) -> (Vec<Program>, Vec<GroupWish>) {
     let (mut programs, mut groups) = (Vec::new(), Vec::new());
-    let around = ManualChanges { made: standing.made.clone(), ..hands(&standing.hands, Take::Ask) };
+    let around = ManualChanges { made: standing.made.clone(), ..hands(&standing.hands, ManualChangePolicy::Ask) };
     let mut later: BTreeSet<String> = BTreeSet::new();
     let parts = standing.parts(s);
     if let Some(a) = &parts.unknown {
@@ -114,7 +114,7 @@ mod tests {
     fn compared(host: &Arc<dyn Host>, dir: &Dir) -> Option<ProgramReport> {
         let (store, s) = (Store::open(Some(&dir.0)), ringwise_discover::snapshot(host, &Options::all()).unwrap());
         let v = ringwise_apply::verify_in(&s, &store).unwrap();
-        compare_programs(host.as_ref(), &s, &Standing::live(&s, Some(&v), &store, Vec::new()))
+        compare_programs(host.as_ref(), &s, &AppliedRecord::live(&s, Some(&v), &store, Vec::new()))
     }
 
     fn words(r: &ProgramReport) -> Vec<String> {

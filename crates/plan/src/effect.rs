@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Setting, irq as knob_irq};
 use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
-use crate::entries::Entry;
+use crate::entries::PlannedSetting;
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
 
@@ -328,7 +328,7 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
 /// Planned XPS masks, by interface and queue.
 type Masks<'a> = BTreeMap<(&'a str, u32), &'a CpuSet>;
 
-fn planned_masks(entries: &[Entry]) -> Masks<'_> {
+fn planned_masks(entries: &[PlannedSetting]) -> Masks<'_> {
     let masks = entries.iter().filter_map(|(_, setting, _)| match setting {
         Setting::XpsCpus { dev, queue, cpus } => Some(((dev.as_str(), *queue), cpus)),
         _ => None,
@@ -350,7 +350,7 @@ fn unmasked(m: &Machine, d: &Dev, queues: u32, planned: Option<&Masks>) -> Optio
     Some(m.topo.online.difference(&all).len() as f64)
 }
 
-pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Entry]) -> Vec<Expected> {
+pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[PlannedSetting]) -> Vec<Expected> {
     let mut out = Vec::new();
     let (all, masks) = (gain_of_all(m, devs), planned_masks(entries));
     for d in devs {
@@ -463,7 +463,7 @@ fn percent(value: f64, digits: usize) -> String {
 }
 
 /// Interrupts of queues that may move among several CPUs. `None`: the number stays the same, or an affinity is unknown.
-pub(crate) fn free_to_move(devs: &[Dev], entries: &[Entry]) -> Option<Expected> {
+pub(crate) fn free_to_move(devs: &[Dev], entries: &[PlannedSetting]) -> Option<Expected> {
     let planned: BTreeMap<&Address, &CpuSet> = entries
         .iter()
         .filter_map(|(address, setting, step)| match setting {

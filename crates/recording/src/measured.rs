@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ringwise_observe::{Counters, Layout};
 
 use crate::error::{Error, Result};
-use crate::record::{Entry, Recorder, Replay};
+use crate::record::{Recorder, RecordingLine, Replay};
 
 /// Limits for the number of recordings that are kept and for their bytes together. The oldest are deleted first.
 const KEPT: usize = 20;
@@ -54,9 +54,9 @@ pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
     // Transaction numbers are used once, so a file of this name belongs to a journal that was deleted.
     let _ = std::fs::remove_file(path);
     let mut r = Recorder::open(path, host, before.first.unix_time)?;
-    r.write(&Entry::Layout(before.layout.clone()))?;
+    r.write(&RecordingLine::Layout(before.layout.clone()))?;
     for c in std::iter::once(&before.first).chain(&before.last) {
-        r.write(&Entry::Sample(c.clone()))?;
+        r.write(&RecordingLine::Sample(c.clone()))?;
     }
     Ok(())
 }
@@ -64,8 +64,8 @@ pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
 /// Begins the window after the change with this sample. It replaces a window after the change that was begun earlier.
 pub fn begin(path: &Path, host: &str, layout: &Layout, first: Counters) -> Result<()> {
     let mut r = Recorder::open(path, host, first.unix_time)?;
-    r.write(&Entry::Layout(layout.clone()))?;
-    r.write(&Entry::Sample(first))
+    r.write(&RecordingLine::Layout(layout.clone()))?;
+    r.write(&RecordingLine::Sample(first))
 }
 
 /// Appends the end of the window that was begun last. If the disk is full, the line is incomplete and readers skip it.
@@ -83,13 +83,13 @@ pub fn read(path: &Path) -> Result<Measured> {
     let (mut host, mut layout, mut begun) = (String::new(), Layout::default(), false);
     while let Some(entry) = lines.next_entry()? {
         match entry {
-            Entry::Begin { host: name, .. } => (host, begun) = (name, true),
-            Entry::Layout(l) => layout = l,
-            Entry::Sample(c) if begun => {
+            RecordingLine::Begin { host: name, .. } => (host, begun) = (name, true),
+            RecordingLine::Layout(l) => layout = l,
+            RecordingLine::Sample(c) if begun => {
                 windows.push(Window { layout: layout.clone(), first: c, last: None });
                 begun = false;
             }
-            Entry::Sample(c) => {
+            RecordingLine::Sample(c) => {
                 if let Some(w) = windows.last_mut() {
                     w.last = Some(c);
                 }
@@ -131,8 +131,8 @@ mod tests {
         dir
     }
 
-    fn sample(at_us: u64) -> Entry {
-        Entry::Sample(Counters { at_us, ..Counters::default() })
+    fn sample(at_us: u64) -> RecordingLine {
+        RecordingLine::Sample(Counters { at_us, ..Counters::default() })
     }
 
     #[test]

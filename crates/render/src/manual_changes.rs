@@ -1,7 +1,7 @@
 //! Manual changes: when they happened, their likely cause, and the two ways to continue.
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Happened, Newer, Outcome, Standing};
+use ringwise_apply::{Happened, Newer, Outcome, SettingInEffect};
 use ringwise_knob::{Family, ManualChange, Match, Origin, Setting, Window};
 use ringwise_plan::Plan;
 
@@ -29,7 +29,7 @@ pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
 }
 
 /// `changed between …` after a line of `verify`; `same time` if the line before shows the same time.
-pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
+pub fn changed(s: &SettingInEffect, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
     let Some(w) = s.changed else { return String::new() };
     if last.replace(w) == Some(w) {
         return "   same time".into();
@@ -62,7 +62,7 @@ pub struct Advice {
 
 /// The last lines of `verify` if settings differ from those applied. `changed`: some of them were changed outside
 /// ringwise.
-pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) -> String {
+pub fn ways_on(drifted: &[&SettingInEffect], changed: bool, a: &Advice, style: &Style) -> String {
     let mut out = String::new();
     if let Some(text) = looks_like(drifted, &a.evidence) {
         out.push_str(&hang("Likely cause: ", &text, style.width));
@@ -85,7 +85,7 @@ pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) 
 }
 
 /// How to keep the present values.
-fn keep(drifted: &[&Standing], style: &Style) -> String {
+fn keep(drifted: &[&SettingInEffect], style: &Style) -> String {
     let mut out = String::new();
     let there = |c: &str| style.recording.there(c);
     let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
@@ -116,7 +116,7 @@ pub fn newer(n: &Newer, style: &Style) -> String {
 }
 
 /// `Likely cause: …`: a guess at the cause, with the evidence for it.
-pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
+pub fn looks_like(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
     }

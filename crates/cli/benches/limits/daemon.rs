@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Standing, Verify};
+use ringwise_apply::{SettingInEffect, Verify};
 use ringwise_daemon::unchanged::WatchList;
 use ringwise_discover::{Options, passive, snapshot};
 use ringwise_knob::{Setting, compare, live};
@@ -70,7 +70,7 @@ fn verify(now: &Snapshot, wants: Vec<Setting>) -> Verify {
     let standing = |want: Setting| {
         let address = want.address()?;
         let (how, now) = (compare(&want, now), live(now, &address));
-        Some(Standing { transaction: 1, unix_time: 0, adopted: false, want, now, how, changed: None })
+        Some(SettingInEffect { transaction: 1, unix_time: 0, adopted: false, want, now, how, changed: None })
     };
     Verify {
         schema: "ringwise.verify".into(),

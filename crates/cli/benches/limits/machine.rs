@@ -11,7 +11,7 @@ use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Coalesce, Count, Fact, Rings, Rss, Snapshot};
 use ringwise_sys::{Captured, Host, Recorder};
 use ringwise_testkit::sim::Sim;
-use ringwise_testkit::tree::{Entry, Host as Description, Tree};
+use ringwise_testkit::tree::{Host as Description, Tree, TreeEntry};
 
 use crate::Result;
 
@@ -58,9 +58,9 @@ pub(crate) fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: 
             std::fs::create_dir_all(above)?;
         }
         match entry {
-            Entry::File(bytes) => std::fs::write(&path, bytes)?,
-            Entry::Dir => std::fs::create_dir_all(&path)?,
-            Entry::Link(target) => std::os::unix::fs::symlink(target, &path)?,
+            TreeEntry::File(bytes) => std::fs::write(&path, bytes)?,
+            TreeEntry::Dir => std::fs::create_dir_all(&path)?,
+            TreeEntry::Link(target) => std::os::unix::fs::symlink(target, &path)?,
         }
     }
     for pid in 1..=processes {

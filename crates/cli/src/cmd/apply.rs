@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringwise_apply::Policy;
 use ringwise_emit::summary::{name, summary};
-use ringwise_intent::{Planning, Take};
+use ringwise_intent::{ManualChangePolicy, Planning};
 use ringwise_knob::Setting;
 use ringwise_model::{Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
@@ -203,16 +203,21 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 
 /// The plan for the host as it is. On a terminal the user decides about manual changes that it would undo; without a
 /// terminal they stay. `None`: at boot, when there is nothing to plan for yet.
-fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Planning, Take, Plan)>> {
+fn decided(
+    a: &ApplyArgs,
+    source: &Source,
+    common: &Common,
+    style: &Style,
+) -> Result<Option<(Planning, ManualChangePolicy, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;
     let mut made = if a.boot { made.at_boot(&store(common)) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);
     }
     let mut take = match (a.intent.take_over, a.write.yes) {
-        (true, _) => Take::Over,
-        (false, true) => Take::Keep,
-        (false, false) => Take::Ask,
+        (true, _) => ManualChangePolicy::Over,
+        (false, true) => ManualChangePolicy::Keep,
+        (false, false) => ManualChangePolicy::Ask,
     };
     let mut plan = made.plan(take)?;
     if a.boot && !plan.cuts.is_empty() {
@@ -221,7 +226,7 @@ fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Re
         made.without_disruption();
         plan = made.plan(take)?;
     }
-    if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
+    if take == ManualChangePolicy::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
         take = manual_changes::ask(&plan.by_hand, style)?;
         plan = made.plan(take)?;
     }

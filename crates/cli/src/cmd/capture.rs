@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringwise_discover::{Options, Parts};
-use ringwise_intent::{STANDING_FILE, Standing};
+use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Host, Real, Recorder, Redacted};
@@ -94,7 +94,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
     if let Some(text) = samples {
         recording.files.insert(SAMPLES.into(), Ok(text.into_bytes()));
     }
-    if let Some(text) = Standing::text(&s, &store(common)) {
+    if let Some(text) = AppliedRecord::text(&s, &store(common)) {
         recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     }
     let redacted = if a.redact { recording.redact_with(&redaction::knowledge(&s, Vec::new())) } else { Vec::new() };

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use ringwise_apply::{Ending, Entry, Journals, Store, TransactionKind};
+use ringwise_apply::{Ending, HistoryEntry, Journals, Store, TransactionKind};
 use ringwise_daemon::pauses::PauseReason;
 use ringwise_daemon::{MoveCount, ServiceState};
 use ringwise_discover::Options;
 use ringwise_export::{
-    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Service, Standing, counters, findings, own, serve,
+    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Service, VerifyCounts, counters, findings, own, serve,
     service, standing,
 };
 use ringwise_knob::Match;
@@ -25,7 +25,7 @@ use crate::args::{Common, ExportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_recording::{Entry as Line, Replay};
+use ringwise_recording::{RecordingLine as Line, Replay};
 
 /// Requests within this time get the same page, because some drivers query their firmware for counters.
 const SAME: Duration = Duration::from_secs(1);
@@ -159,7 +159,7 @@ struct Maker<'a> {
     lasts: bool,
     start_unix: u64,
     verify_every: Duration,
-    verified: Option<(Duration, Standing)>,
+    verified: Option<(Duration, VerifyCounts)>,
     devs: Vec<String>,
     /// Zero: never.
     check_every: Duration,
@@ -262,11 +262,11 @@ impl<'a> Maker<'a> {
 }
 
 /// The result of `ringwise verify`, which reads only what it needs. Nothing is written.
-fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
+fn verified(source: &Source, store: &Store, common: &Common) -> VerifyCounts {
     let unix_time = source.host.unix_time();
-    let unknown = Standing { unix_time, ..Standing::default() };
+    let unknown = VerifyCounts { unix_time, ..VerifyCounts::default() };
     let options = Options { skip_rivals: true, parts: status::needed(store), ..Options::all() };
-    let read = || -> std::result::Result<Standing, String> {
+    let read = || -> std::result::Result<VerifyCounts, String> {
         // The journals are read first, so that a transaction that ends meanwhile does not look like a manual change.
         let journals = Journals::read(store).map_err(|e| words(&e))?;
         let s = source.snapshot(&options, common).map_err(|e| e.message)?;
@@ -282,7 +282,7 @@ fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
             };
             settings.entry(dev).or_default()[state] += 1;
         }
-        Ok(Standing {
+        Ok(VerifyCounts {
             readable: true,
             settings,
             unfinished: v.unfinished.is_some(),
@@ -341,7 +341,7 @@ fn numbers(s: &ServiceState) -> Service {
     }
 }
 
-fn last(e: &Entry) -> Last {
+fn last(e: &HistoryEntry) -> Last {
     let kind = match e.kind {
         TransactionKind::Apply => "apply",
         TransactionKind::Rollback { .. } => "rollback",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Store, Verify};
-use ringwise_intent::Take;
+use ringwise_intent::ManualChangePolicy;
 use ringwise_knob::ManualChange;
 use ringwise_model::Snapshot;
 
@@ -47,11 +47,11 @@ pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store)
 }
 
 /// Asks whether the plan may undo manual changes.
-pub(super) fn ask(list: &[ManualChange], style: &Style) -> Result<Take> {
+pub(super) fn ask(list: &[ManualChange], style: &Style) -> Result<ManualChangePolicy> {
     let text = page::question(list, style);
     match super::transaction::answer(&text, &["k", "keep", "t", "take", "take over", ""])?.as_deref() {
-        Some("k" | "keep" | "") => Ok(Take::Keep),
-        Some("t" | "take" | "take over") => Ok(Take::Changed),
+        Some("k" | "keep" | "") => Ok(ManualChangePolicy::Keep),
+        Some("t" | "take" | "take over") => Ok(ManualChangePolicy::Changed),
         _ => Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched")),
     }
 }

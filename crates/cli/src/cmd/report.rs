@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ringwise_apply::{Ending, Entry};
+use ringwise_apply::{Ending, HistoryEntry};
 use ringwise_observe::{Comparison, Rates};
 use ringwise_recording::measured::{self, Measured, Window};
 use ringwise_sys::store as file;
@@ -123,7 +123,7 @@ fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe:
     Ok(follow(source, &devs, &Common { quiet: true, ..common.clone() }, false)?.0.read())
 }
 
-fn state(e: &Entry) -> &'static str {
+fn state(e: &HistoryEntry) -> &'static str {
     match (&e.ending, e.undone_by) {
         (_, Some(_)) => "rolled back",
         (Ending::Kept, _) => "kept",

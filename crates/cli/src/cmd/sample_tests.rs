@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringwise_apply::{Policy, RunResult};
-use ringwise_intent::Take;
+use ringwise_intent::ManualChangePolicy;
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_model::{Goal, Requested};
 use ringwise_plan::{BulkPolicy, GroupSizes, Plan, Undecided};
@@ -109,7 +109,7 @@ impl Case {
     fn plan(&self, sample: Option<Duration>) -> Plan {
         let goal = Some(Goal::Mixed.into());
         let args = IntentArgs { goal, config: Some("none".into()), sample, ..IntentArgs::default() };
-        make(&self.source, &["eth0".into()], &args, false, &self.common).unwrap().plan(Take::Ask).unwrap()
+        make(&self.source, &["eth0".into()], &args, false, &self.common).unwrap().plan(ManualChangePolicy::Ask).unwrap()
     }
 }
 
@@ -163,7 +163,7 @@ fn a_plan_file_is_applied_without_another_sample() {
     assert_eq!((o.verdict, o.refused.len()), (RunResult::Applied, 0), "{o:#?}");
     assert!(c.host.since_boot() - begin < Duration::from_secs(5));
     let s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();
-    let applied = ringwise_intent::Standing::live(&s, None, &store, Vec::new());
+    let applied = ringwise_intent::AppliedRecord::live(&s, None, &store, Vec::new());
     let intent = &applied.parts(&s).list[0].intent;
     let again = ringwise_plan::plan(&s, intent, &[]).unwrap();
     assert!(again.steps.is_empty(), "{:#?}", again.steps);

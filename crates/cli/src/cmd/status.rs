@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ringwise_apply::{Ending, Entry, Journals, Store};
+use ringwise_apply::{Ending, HistoryEntry, Journals, Store};
 use ringwise_daemon::ServiceState;
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{compare, offline};
@@ -130,7 +130,7 @@ fn standing_of(
 }
 
 /// The settings of a transaction that wait for offline CPUs. `None`: no setting waits any more.
-fn waiting(e: &Entry, s: &Snapshot) -> Option<UnrestoredSettings> {
+fn waiting(e: &HistoryEntry, s: &Snapshot) -> Option<UnrestoredSettings> {
     let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
     let missing: Vec<CpuSet> = all
         .map(|was| (was, offline::missing(was, s)))

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::Entry;
-use ringwise_intent::{STANDING_FILE, Standing};
+use ringwise_apply::HistoryEntry;
+use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_model::{Nic, Snapshot};
 use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
@@ -177,7 +177,7 @@ pub(super) fn papers(
         (e.reason, e.title) = (None, e.title.without_names(&interfaces));
     }
     let text = page::page(s, &standings, how, &Style::plain(None));
-    out.standing = Standing::text(s, &store);
+    out.standing = AppliedRecord::text(s, &store);
     out.add("status.txt", "status", Ok(text));
     out.add(
         "verify.json",
@@ -266,7 +266,7 @@ fn driver(host: &Arc<dyn Host>, n: &Nic) -> String {
 }
 
 /// User names in the files: users who applied something, and the current user.
-fn people(list: &[Entry]) -> Vec<(&'static str, String)> {
+fn people(list: &[HistoryEntry]) -> Vec<(&'static str, String)> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let now = ringwise_sys::proc::user_name();
     for text in list.iter().map(|e| e.who.as_str()).chain([now.as_str()]) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Journals, Store, Verify};
 use ringwise_discover::Options;
-use ringwise_intent::Standing;
+use ringwise_intent::AppliedRecord;
 use ringwise_knob::{Match, Setting, VectorName, irq};
 use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
 use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
@@ -76,7 +76,7 @@ fn programs(source: &Source, s: &Snapshot, v: &Verify, store: &Store, common: &C
     if source.recorded || v.settings.is_empty() || v.unfinished.is_some() {
         return None;
     }
-    let standing = Standing::live(s, Some(v), store, learned(common));
+    let standing = AppliedRecord::live(s, Some(v), store, learned(common));
     ringwise_intent::compare_programs(source.host.as_ref(), s, &standing)
 }
 

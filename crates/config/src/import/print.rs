@@ -10,7 +10,7 @@ use super::{Choice, Chosen, Part, place};
 use crate::merge;
 use crate::print::{print_host_keys, print_knobs};
 use crate::set::quote;
-use crate::value::{Config, Entry, HostPart, Matcher};
+use crate::value::{Config, HostPart, InterfaceEntry, Matcher};
 use crate::words::is_glob;
 
 impl Chosen {
@@ -21,7 +21,7 @@ impl Chosen {
         let mut out = Config { host, ..Config::default() };
         for (dev, parts) in self.by_interface() {
             let wishes = wishes(parts);
-            out.entries.push(Entry { matcher: matcher(s, dev), wishes, ..Entry::default() });
+            out.entries.push(InterfaceEntry { matcher: matcher(s, dev), wishes, ..InterfaceEntry::default() });
         }
         out
     }
@@ -154,7 +154,7 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
         for key in keys {
             let mine = || choices.iter().copied().filter(|(_, c)| head(&c.part) == key);
             explain(&mut out, c.goal, mine().map(|(_, c)| c));
-            let text = print_knobs(&Entry { wishes: wishes(mine()), ..Entry::default() });
+            let text = print_knobs(&InterfaceEntry { wishes: wishes(mine()), ..InterfaceEntry::default() });
             line(&mut out, text.trim_end(), &places(mine().map(|(_, c)| c)));
         }
     }

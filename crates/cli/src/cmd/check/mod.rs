@@ -10,9 +10,9 @@ mod several;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ringwise_check::accept::{self, Baseline, Entry};
+use ringwise_check::accept::{self, AcceptedFinding, Baseline};
 use ringwise_check::{AuditInput, GoalOrigin, Report, capability, formats, judge};
-use ringwise_intent::{Part, Standing};
+use ringwise_intent::{AppliedRecord, Part};
 use ringwise_model::shell::quote;
 use ringwise_model::{Goal, GoalChoice, Intent, Nic, Snapshot};
 
@@ -104,10 +104,10 @@ fn judged(
     let deadline = traffic::options(&[]).deadline;
     let extra = ringwise_discover::extra(&source.host, s, deadline);
     let standing = match source.recorded {
-        true => Standing::recorded(host),
+        true => AppliedRecord::recorded(host),
         false => {
             let v = manual_changes::standing(source, s, common);
-            Standing::live(s, v.as_ref(), &store(common), learned(common))
+            AppliedRecord::live(s, v.as_ref(), &store(common), learned(common))
         }
     };
     let (goal_from, mut intent, mut parts) = wanted_of(asked, devs, source, s, &standing, common);
@@ -152,7 +152,7 @@ fn wanted_of(
     named: &[String],
     source: &Source,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     common: &Common,
 ) -> Wanted {
     let intent = |devs: &[String], args: &IntentArgs| {
@@ -318,7 +318,8 @@ fn accept(a: &CheckArgs, rule: &str, common: &Common) -> Result<Status> {
     let devs = accepted_devs(a, common)?;
     let of = devs.iter().flatten().map(|d| ringwise_text::visible(d)).collect::<Vec<_>>().join(" ");
     for dev in devs {
-        b.add(Entry { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() }).map_err(Fail::usage)?;
+        b.add(AcceptedFinding { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() })
+            .map_err(Fail::usage)?;
     }
     let mut text = serde_json::to_string_pretty(&b).map_err(|e| Fail::error(e.to_string()))?;
     text.push('\n');

@@ -7,7 +7,7 @@ mod several;
 
 use std::path::{Path, PathBuf};
 
-use ringwise_config::{Bound, Config, Entry, HostPart, export};
+use ringwise_config::{Bound, Config, HostPart, InterfaceEntry, export};
 use ringwise_discover::Options;
 use ringwise_knob::features;
 use ringwise_model::shell::quote;
@@ -155,7 +155,7 @@ fn interrupting(c: &Config) -> Vec<String> {
     keys
 }
 
-fn interrupting_keys(host: &HostPart, entries: &[Entry], keys: &mut Vec<String>) {
+fn interrupting_keys(host: &HostPart, entries: &[InterfaceEntry], keys: &mut Vec<String>) {
     if host.queues.is_some() && !keys.iter().any(|k| k == "queues") {
         keys.push("queues".into());
     }

@@ -3,7 +3,7 @@
 mod several;
 
 use ringwise_discover::Options;
-use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
 use ringwise_knob::Learned;
 use ringwise_model::shell::quote;
 use ringwise_model::{GoalChoice, Intent, Snapshot};
@@ -38,8 +38,9 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let a = &PlanArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, false, common)?;
-    let plan =
-        made.plan(if a.intent.take_over { Take::Over } else { Take::Ask }).map_err(|e| not_planned(e, &source))?;
+    let plan = made
+        .plan(if a.intent.take_over { ManualChangePolicy::Over } else { ManualChangePolicy::Ask })
+        .map_err(|e| not_planned(e, &source))?;
     let better_goal = made.better_goal();
     let s = made.host.snapshot;
     if let Some(file) = &a.out {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_intent::{STANDING_FILE, Standing};
+use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_sys::{Captured, Host, Recorder, Recording};
 use ringwise_testkit::dir::Dir;
 use serde_json::Value;
@@ -31,7 +31,7 @@ fn captured(host: &Arc<Planted>, common: &Common) -> (Recording, Knowledge) {
     let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
     let mut recording = recorder.finish();
     ringwise_discover::forget_others(&mut recording);
-    let text = Standing::text(&s, &store(common)).expect("something is in effect");
+    let text = AppliedRecord::text(&s, &store(common)).expect("something is in effect");
     recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     (recording, knowledge(&s, Vec::new()))
 }
