@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Match, Setting, Window, live};
 use ringwise_model::{DevId, Fact, Snapshot};
-use ringwise_sys::trust::Beside;
+use ringwise_sys::trust::ReplacementFile;
 use serde::{Deserialize, Serialize};
 
 use crate::names::DeviceRenames;
@@ -179,7 +179,7 @@ fn write(store: &Store, dir: &Path, seen: &DriftLog) -> std::io::Result<()> {
     let to = path(dir);
     store.before_write(&to)?;
     let text = state_file::text(seen)?;
-    let mut new = Beside::create(&to, 0o600)?;
+    let mut new = ReplacementFile::create(&to, 0o600)?;
     new.file.write_all(&text)?;
     new.place()
 }

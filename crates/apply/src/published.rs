@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use ringwise_knob::Learned;
 use ringwise_model::Requested;
-use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::trust::{self, ReplacementFile};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Read;
@@ -64,7 +64,7 @@ impl Store {
         if trust::others_write(dir).is_some() {
             return Ok(());
         }
-        let mut new = Beside::create(&path, 0o644)?;
+        let mut new = ReplacementFile::create(&path, 0o644)?;
         // Independent of the umask.
         new.file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
         new.file.write_all(&text)?;

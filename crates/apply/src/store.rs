@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use ringwise_knob::Learned;
-use ringwise_sys::host_lock::{self, Attempt, Stranger};
+use ringwise_sys::host_lock::{self, Attempt, ForeignLockName};
 use ringwise_sys::io_text;
-use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::trust::{self, ReplacementFile};
 use serde::{Deserialize, Serialize};
 
 use crate::state_file::{self, SUMMED};
@@ -328,7 +328,7 @@ impl Store {
         let text = state_file::text(value).map_err(|e| fail(e.into()))?;
         let write = || -> io::Result<()> {
             self.before_write(path)?;
-            let mut new = Beside::create(path, 0o600)?;
+            let mut new = ReplacementFile::create(path, 0o600)?;
             self.before_write(path)?;
             new.file.write_all(&text)?;
             self.before_write(path)?;
@@ -370,8 +370,8 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 const UNSEEN: &str = "another ringwise with another state directory, as in a container, would go unnoticed";
 
 /// Names of the lock's sockets that other users hold. `some`: at least one was free for us.
-fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
-    let one = |s: &Stranger| match &s.uid {
+fn about(strangers: &[ForeignLockName], some: bool) -> Vec<String> {
+    let one = |s: &ForeignLockName| match &s.uid {
         Ok(uid) => format!("{} (user {uid})", s.name),
         Err(why) => format!("{} (user unknown: {why})", s.name),
     };
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn strangers_are_named_and_what_is_lost_with_them() {
-        let s = |n: u32, uid| Stranger { name: format!("@ringwise-lock-{n}"), uid };
+        let s = |n: u32, uid| ForeignLockName { name: format!("@ringwise-lock-{n}"), uid };
         assert_eq!(about(&[], true), Vec::<String>::new());
         let one = about(&[s(0, Ok(1000))], true);
         assert_eq!(one, ["another user holds socket names of ringwise's lock: @ringwise-lock-0 (user 1000)"]);

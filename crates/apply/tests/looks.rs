@@ -4,7 +4,7 @@ use crate::common::*;
 use ringwise_apply::{Policy, RunResult, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting};
 use ringwise_model::Title;
-use ringwise_sys::{Around, Host, Request, Result};
+use ringwise_sys::{Host, HostWrapper, Request, Result};
 use ringwise_testkit::sim::{Sim, build};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ impl Counting {
     }
 }
 
-impl Around for Counting {
+impl HostWrapper for Counting {
     fn inside(&self) -> &dyn Host {
         self.sim.as_ref()
     }

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::side::{Answer, Group, Load, Pattern, Pktgen, Program, Request, Sink};
+use crate::side::{Group, Load, Pattern, Pktgen, Program, Request, Responder, Sink};
 
 /// Limits for the number of threads, and for the sockets of all threads.
 const THREADS: u64 = 512;
@@ -91,7 +91,7 @@ impl Limits {
     pub(crate) fn refuse(&self, request: &Request) -> Option<OverLimit> {
         match request {
             Request::Hello { .. } | Request::Prove { .. } | Request::Stop => None,
-            Request::Answer(Answer { threads, cpus, delay_us, .. }) => {
+            Request::Answer(Responder { threads, cpus, delay_us, .. }) => {
                 at_most("delay_us", (*delay_us).into(), DELAY_US.into()).or_else(|| ends(*threads, cpus))
             }
             Request::Sink(Sink { threads, cpus, .. }) => ends(*threads, cpus),
@@ -218,7 +218,7 @@ mod tests {
         }
         let long = Load { time: Duration::from_secs(3601), ..Load::default() };
         assert!(l.refuse(&Request::Load(long)).is_some());
-        assert!(l.refuse(&Request::Answer(Answer { delay_us: 1_000_001, ..Answer::default() })).is_some());
+        assert!(l.refuse(&Request::Answer(Responder { delay_us: 1_000_001, ..Responder::default() })).is_some());
         assert!(l.refuse(&Request::Sink(Sink { threads: 513, ..Sink::default() })).is_some());
         assert!(l.refuse(&Request::Count { devs: vec!["x".repeat(65)] }).is_some());
     }

@@ -57,14 +57,14 @@ impl Side for LocalSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::side::{Answer, Group, Load};
+    use crate::side::{Group, Load, Responder};
 
     const SOON: Duration = Duration::from_secs(20);
 
     #[test]
     fn two_sides_measure_and_one_thing_runs_at_a_time() {
         let (mut a, mut b) = (LocalSide::new("a"), LocalSide::new("b"));
-        let answer = Answer { bind: Some("127.0.0.1".parse().unwrap()), threads: 2, ..Answer::default() };
+        let answer = Responder { bind: Some("127.0.0.1".parse().unwrap()), threads: 2, ..Responder::default() };
         let Reply::Listening { at } = b.ask(Request::Answer(answer.clone()), SOON).unwrap() else { panic!() };
         assert_eq!(at.len(), 2);
         let again = b.ask(Request::Answer(answer), SOON).unwrap_err().to_string();

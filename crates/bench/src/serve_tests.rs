@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::remote::RemoteSide;
-use crate::side::{Answer, Error, Group, Load, LostReason, PROTOCOL, Refusal, Request, Side};
+use crate::side::{Error, Group, Load, LostReason, PROTOCOL, Refusal, Request, Responder, Side};
 use crate::wire::{RequestLine, read_line, write_asked};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ fn a_test_over_the_stream() {
         assert!(side.hello().interfaces.iter().any(|i| i.0 == "lo"));
         let busy = RemoteSide::tcp(at, None).err().unwrap().to_string();
         assert!(busy.contains("only one at a time"), "{busy}");
-        let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
+        let answer = Responder { bind: Some(at.ip()), threads: 1, ..Responder::default() };
         let Reply::Listening { at: to } = side.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
         let group = Group { size_bytes: 64, threads: 1, to, ..Group::default() };
         let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
@@ -252,7 +252,7 @@ fn a_peer_does_not_say_where_the_load_goes() {
         }
     });
     let mut side = RemoteSide::tcp(at, None).unwrap();
-    let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
+    let answer = Responder { bind: Some(at.ip()), threads: 1, ..Responder::default() };
     let e = side.ask(Request::Answer(answer), SOON).unwrap_err();
     assert!(
         matches!(&e, Error::Lost { why: LostReason::ForeignAddress(_), .. }) && e.to_string().contains("198.51.100.9"),

@@ -34,7 +34,7 @@ pub enum Request {
         proof: String,
     },
     /// Answers transactions until [`Request::Stop`].
-    Answer(Answer),
+    Answer(Responder),
     /// Receives datagrams, or a stream, and counts them until [`Request::Stop`].
     Sink(Sink),
     /// Sends for the given time; the reply comes at the end.
@@ -126,7 +126,7 @@ pub enum Protocol {
 
 /// Threads that answer each request with a response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Responder {
     /// Transport of the requests and their answers.
     pub protocol: Protocol,
     /// Never a wildcard, so that it only listens where the test runs.
@@ -289,7 +289,7 @@ pub enum Program {
     },
 }
 
-/// What one thread of [`Answer`] or [`Sink`] counted.
+/// What one thread of [`Responder`] or [`Sink`] counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
     /// The CPU that the thread is pinned to; none: it is not pinned.

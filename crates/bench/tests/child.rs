@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
 use ringwise_bench::serve::serve_stdio;
-use ringwise_bench::side::{Answer, Group, Load, Reply, Request, Side};
+use ringwise_bench::side::{Group, Load, Reply, Request, Responder, Side};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -30,7 +30,7 @@ fn main() {
     }
     let mut far = RemoteSide::child(child(&["serve"]), "child").unwrap();
     assert!(far.hello().interfaces.iter().any(|i| i.0 == "lo"));
-    let answer = Answer { bind: Some("127.0.0.1".parse().unwrap()), threads: 1, ..Answer::default() };
+    let answer = Responder { bind: Some("127.0.0.1".parse().unwrap()), threads: 1, ..Responder::default() };
     let Reply::Listening { at } = far.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
     let group = Group { size_bytes: 64, threads: 1, to: at, ..Group::default() };
     let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };

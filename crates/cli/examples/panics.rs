@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringwise_discover::Options;
 use ringwise_model::{Fact, Snapshot, Subject};
 use ringwise_observe::{Layout, Sampler};
-use ringwise_sys::{Around, Host, Request, Result};
+use ringwise_sys::{Host, HostWrapper, Request, Result};
 use ringwise_testkit::sim::{Sim, build};
 
 /// A host that panics at a file or request whose name contains this text.
@@ -23,7 +23,7 @@ impl Panics {
     }
 }
 
-impl Around for Panics {
+impl HostWrapper for Panics {
     fn inside(&self) -> &dyn Host {
         self.host.as_ref()
     }

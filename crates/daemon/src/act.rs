@@ -12,7 +12,7 @@ use ringwise_model::words::with_causes;
 use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
 
-use crate::control::Answer;
+use crate::control::ControlReply;
 use crate::event::Event;
 use crate::service::{HANGUP, LIVED, Next, Service};
 use crate::state::{ACTIONS, Action, ActionEnding, Cause};
@@ -239,7 +239,7 @@ impl Service<'_> {
     }
 
     /// `stop --restore`: every setting as first found since boot.
-    pub(crate) fn restore(&mut self) -> Result<Answer, Error> {
+    pub(crate) fn restore(&mut self) -> Result<ControlReply, Error> {
         let request = Request {
             title: Title::Rollback { of: 0 },
             who: WHO.into(),
@@ -255,7 +255,7 @@ impl Service<'_> {
             RunResult::Applied | RunResult::NothingToDo => None,
             _ => Some(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
         };
-        Ok(Answer { error, transaction: o.transaction, status })
+        Ok(ControlReply { error, transaction: o.transaction, status })
     }
 }
 

@@ -13,7 +13,7 @@ use ringwise_sys::monitor::{Channel, Heard, Monitor};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Host, guardian, io_text, memory};
 
-use crate::control::{Answer, Ask, Control, answer};
+use crate::control::{Ask, Control, ControlReply, answer};
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::schedule::Due;
@@ -164,8 +164,8 @@ impl Service<'_> {
     }
 
     /// Handles the command of a user. Returns the answer, and whether the service ends.
-    pub(crate) fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
-        let mut told = Answer::default();
+    pub(crate) fn answer(&mut self, ask: &Ask) -> (ControlReply, bool) {
+        let mut told = ControlReply::default();
         self.say(&Event::Asked(ask.clone()));
         match ask {
             Ask::Pause { interface: None } => self.state.paused = true,
@@ -186,7 +186,7 @@ impl Service<'_> {
                     return (answer, true);
                 }
                 Ok(answer) => told = answer,
-                Err(e) => told = Answer { error: Some(with_causes(&e)), status: Some(e.exit_status()), ..told },
+                Err(e) => told = ControlReply { error: Some(with_causes(&e)), status: Some(e.exit_status()), ..told },
             },
         }
         if matches!(ask, Ask::Resume { .. }) {

@@ -14,7 +14,7 @@ use ringwise_sys::{Clock, Host};
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{At, Fault, Sim, build};
 
-use crate::control::{Answer, Ask};
+use crate::control::{Ask, ControlReply};
 use crate::event::Event;
 use crate::service::{Service, Setup};
 use crate::state::{ActionEnding, Cause, ServiceState};
@@ -402,7 +402,7 @@ fn at_the_end_everything_is_restored_on_request() {
         service.look(true);
         assert!(rig.holds());
         let answer = service.restore().unwrap();
-        assert_eq!(answer, Answer { error: None, transaction: Some(3), status: Some(0) });
+        assert_eq!(answer, ControlReply { error: None, transaction: Some(3), status: Some(0) });
     };
     rig.serve(first);
     let now = rig.now();

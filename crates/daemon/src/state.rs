@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ringwise_apply::{ProcessId, Store};
 use ringwise_knob::ManualChange;
 use ringwise_model::JsonFault;
-use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::trust::{self, ReplacementFile};
 use ringwise_sys::{Host, io_text};
 use serde::{Deserialize, Serialize};
 
@@ -237,7 +237,7 @@ impl ServiceState {
         let path = path(store);
         let dir = path.parent().unwrap_or(Path::new("/"));
         make_dir(dir)?;
-        let mut new = Beside::create(&path, 0o644)?;
+        let mut new = ReplacementFile::create(&path, 0o644)?;
         // Independent of the umask.
         new.file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
         new.file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;

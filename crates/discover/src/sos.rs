@@ -9,7 +9,7 @@ use ringwise_kfmt::{
     ParseError, audit, cpulist, ethtool_ioctl, ethtool_text as text, ip_text, lscpu_text, nl, qdisc, rtnl,
 };
 use ringwise_model::errno::EINVAL;
-use ringwise_sys::{Around, Error, Host, IoctlCmd, Request, Result};
+use ringwise_sys::{Error, Host, HostWrapper, IoctlCmd, Request, Result};
 
 use crate::links::NET;
 use crate::natural;
@@ -248,7 +248,7 @@ impl Report {
     }
 }
 
-impl Around for Report {
+impl HostWrapper for Report {
     fn inside(&self) -> &dyn Host {
         self.host.as_ref()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_bench::load::arrived;
 use ringwise_bench::result::{Limit, LoadResult, PLACES, Point};
-use ringwise_bench::side::{Answer, Group, Load, Pattern, Program, Protocol, Reply, Request, Side, Sink, Taken};
+use ringwise_bench::side::{Group, Load, Pattern, Program, Protocol, Reply, Request, Responder, Side, Sink, Taken};
 use ringwise_model::{CpuId, CpuSet, Snapshot};
 
 use crate::axes::cross;
@@ -350,7 +350,7 @@ impl Messages {
             MessagesWorkload::Stream | MessagesWorkload::Receive => {
                 Request::Sink(Sink { protocol, bind, threads, cpus })
             }
-            _ => Request::Answer(Answer { protocol, bind, threads, cpus, delay_us }),
+            _ => Request::Answer(Responder { protocol, bind, threads, cpus, delay_us }),
         };
         Ok((request, None))
     }

@@ -20,7 +20,7 @@ mod state;
 pub mod table;
 
 pub use fill::counters;
-pub use http::{Answer, Bounds, serve};
+pub use http::{Bounds, PageResult, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
 pub use state::{Findings, Last, Own, Service, VerifyCounts, findings, own, service, standing};

@@ -431,12 +431,12 @@ pub trait Clock: Send + Sync {
 }
 
 /// A host that wraps another one, and uses its clock.
-pub trait Around: Send + Sync {
+pub trait HostWrapper: Send + Sync {
     /// The host whose clock is used; it must not be the implementer itself.
     fn inside(&self) -> &dyn Host;
 }
 
-impl<T: Around> Clock for T {
+impl<T: HostWrapper> Clock for T {
     fn since_boot(&self) -> Duration {
         self.inside().since_boot()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_sys::{Asked, Captured, Host, Knowledge, Real, Recorder, Recording, Refusal, Reply, Request};
+use ringwise_sys::{Captured, Host, Knowledge, Real, Recorder, Recording, Refusal, Reply, Request, RequestKey};
 
 const MAC: [u8; 6] = [0x3c, 0xec, 0xef, 0x12, 0x34, 0x56];
 const PERM: [u8; 6] = [0x3c, 0xec, 0xef, 0xab, 0xcd, 0xef];
@@ -13,8 +13,8 @@ fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
     out
 }
 
-fn asked(kind: &str, dev: &str, cmd: u32) -> Asked {
-    Asked { kind: kind.into(), dev: dev.into(), cmd, payload: Vec::new() }
+fn asked(kind: &str, dev: &str, cmd: u32) -> RequestKey {
+    RequestKey { kind: kind.into(), dev: dev.into(), cmd, payload: Vec::new() }
 }
 
 fn link() -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use super::Checks;
 use super::ansible::{Controller, Played, Recap};
-use super::member::{Answer, Counter, Member};
+use super::member::{CommandOutput, Counter, Member};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl<'a> Fleet<'a> {
         self.members.iter().find(|m| m.name == name).with_context(|| format!("no guest {name}"))
     }
 
-    fn on(&self, name: &str, script: &str) -> Result<Answer> {
+    fn on(&self, name: &str, script: &str) -> Result<CommandOutput> {
         self.member(name)?.run(&self.counter, script)
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::side::{Answer, Sink};
+use crate::side::{Responder, Sink};
 
 const LOCAL: Option<std::net::IpAddr> = Some(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
 fn answering(protocol: Protocol, delay_us: u32) -> Service {
-    answer(&Answer { protocol, bind: LOCAL, threads: 1, delay_us, ..Answer::default() }).unwrap()
+    answer(&Responder { protocol, bind: LOCAL, threads: 1, delay_us, ..Responder::default() }).unwrap()
 }
 
 fn group(protocol: Protocol, pattern: Pattern, to: &[SocketAddr]) -> Group {
@@ -267,7 +267,7 @@ fn a_stop_ends_it() {
 #[test]
 fn nobody_listens_everywhere() {
     for (bind, words) in [(None, "no address"), (Some("0.0.0.0".parse().unwrap()), "every address")] {
-        let why = answer(&Answer { bind, threads: 1, ..Answer::default() }).err().unwrap().to_string();
+        let why = answer(&Responder { bind, threads: 1, ..Responder::default() }).err().unwrap().to_string();
         assert!(why.contains(words), "{why}");
     }
 }

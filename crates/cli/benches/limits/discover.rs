@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringwise_discover::snapshot;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
-use ringwise_sys::{Asked, Captured, Host, Recorder, Request};
+use ringwise_sys::{Captured, Host, Recorder, Request, RequestKey};
 
 use crate::table::Table;
 use crate::{Result, machine, median};
@@ -60,7 +60,7 @@ fn software(table: &mut Table, dir: &Path) -> Result<()> {
     let without = recorder.finish();
     let below = small.nics.iter().find(|n| n.has_own_queues()).and_then(|n| n.dev.ifindex).ok_or("no NIC")?.0;
     let mut with = without.clone();
-    let asked = Asked::of(&Request::Links).ok_or("no key for the link dump")?;
+    let asked = RequestKey::of(&Request::Links).ok_or("no key for the link dump")?;
     let reply = with.kernel.get_mut(&asked).ok_or("the link dump was not recorded")?;
     let links = reply.answer.as_mut().map_err(|r| format!("link dump: {r:?}"))?;
     for i in 0..5500 {

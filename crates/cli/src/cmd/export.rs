@@ -11,7 +11,7 @@ use ringwise_daemon::pauses::PauseReason;
 use ringwise_daemon::{MoveCount, ServiceState};
 use ringwise_discover::Options;
 use ringwise_export::{
-    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Service, VerifyCounts, counters, findings, own, serve,
+    Bounds, Findings, Form, Keeper, Last, Own, Page, PageResult, Service, VerifyCounts, counters, findings, own, serve,
     service, standing,
 };
 use ringwise_knob::Match;
@@ -58,13 +58,13 @@ fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
     }
 }
 
-type Asked = (Form, SyncSender<String>);
+type PageRequest = (Form, SyncSender<String>);
 
 fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     let broken = |e: std::io::Error| Fail::io(a.listen, &e);
     let listener = TcpListener::bind(a.listen).map_err(broken)?;
     let at = listener.local_addr().map_err(broken)?;
-    let (send, asked) = sync_channel::<Asked>(WAITING);
+    let (send, asked) = sync_channel::<PageRequest>(WAITING);
     let (ready, started) = channel();
     let (args, flags) = (a.clone(), common.clone());
     // One thread reads the host. A kernel call on a failing device may hang it; clients then get an error.
@@ -78,18 +78,18 @@ fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     let page = move |form| {
         let (to, page) = sync_channel(1);
         if send.try_send((form, to)).is_err() {
-            return Answer::Busy("too many requests wait for the counters already".into());
+            return PageResult::Busy("too many requests wait for the counters already".into());
         }
         match page.recv_timeout(PATIENCE) {
-            Ok(text) => Answer::Page(text),
-            Err(_) => Answer::Busy("the counters could not be read in time: a device does not answer".into()),
+            Ok(text) => PageResult::Page(text),
+            Err(_) => PageResult::Busy("the counters could not be read in time: a device does not answer".into()),
         }
     };
     serve(&listener, Bounds::default(), page).map_err(broken)?;
     Ok(Status::Ok)
 }
 
-fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &Receiver<Asked>) {
+fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &Receiver<PageRequest>) {
     let source = match source::live() {
         Ok(s) => s,
         Err(e) => return drop(ready.send(Err(e))),

@@ -36,14 +36,14 @@ struct Item {
 
 /// The files that are added to the capture.
 #[derive(Default)]
-pub(super) struct Papers {
+pub(super) struct SupportFiles {
     /// The settings in effect, as a capture stores them. `None`: ringwise never changed this host.
     standing: Option<String>,
     /// Name below [`OURS`], description, and content or why it is missing.
     list: Vec<(String, String, std::result::Result<String, String>)>,
 }
 
-impl Papers {
+impl SupportFiles {
     fn add(&mut self, name: &str, what: &str, content: std::result::Result<String, String>) {
         self.list.push((name.to_string(), what.to_string(), content));
     }
@@ -103,7 +103,7 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
 }
 
 /// Adds the files to the recording, before anything is redacted.
-pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
+pub(super) fn together(mut recording: Recording, papers: &SupportFiles) -> Recording {
     ringwise_discover::forget_others(&mut recording);
     for (name, _, content) in &papers.list {
         let answer = content.as_ref().map(|t| t.clone().into_bytes());
@@ -116,7 +116,7 @@ pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
     recording
 }
 
-fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<Item> {
+fn items(recording: &Recording, papers: &SupportFiles, redacted: &[Redacted]) -> Vec<Item> {
     let own = |path: &str| path.starts_with(&format!("{OURS}/")) || path == STANDING_FILE;
     let bytes = |path: &str| recording.files.get(path).and_then(|a| a.as_ref().ok()).map_or(0, Vec::len);
     let host: usize = recording.files.keys().filter(|p| !own(p)).map(|p| bytes(p)).sum();
@@ -163,8 +163,8 @@ pub(super) fn papers(
     s: &Snapshot,
     common: &Common,
     log: ringwise_sys::Result<String>,
-) -> (Papers, Vec<(&'static str, String)>) {
-    let mut out = Papers::default();
+) -> (SupportFiles, Vec<(&'static str, String)>) {
+    let mut out = SupportFiles::default();
     let store = store(common);
     let history = ringwise_apply::history(&store, &s.host);
     let verify = ringwise_apply::verify_in(s, &store);
@@ -200,7 +200,7 @@ pub(super) fn papers(
 }
 
 /// Adds the journals and what was learned. Usually only one of the two possible directories exists.
-fn state(out: &mut Papers, folder: &str, dir: &Path) {
+fn state(out: &mut SupportFiles, folder: &str, dir: &Path) {
     let shown = dir.display();
     let list = match std::fs::read_dir(dir) {
         Ok(l) => l,

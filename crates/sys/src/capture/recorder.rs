@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::recording::{Answer, Asked, Info, Recording, Refusal, Reply};
-use crate::host::{Around, Error, Host, Request, Result};
+use super::recording::{Info, RecordedAnswer, Recording, Refusal, Reply, RequestKey};
+use crate::host::{Error, Host, HostWrapper, Request, Result};
 
 /// A host that passes every read to `H` and records the first answer to each. It writes nothing. Threads may read at the same
 /// time, and late ones may continue after [`Recorder::finish`].
@@ -45,11 +45,11 @@ impl<H: Host> Recorder<H> {
     }
 }
 
-fn answer<T: Clone>(result: &Result<T>) -> Answer<T> {
+fn answer<T: Clone>(result: &Result<T>) -> RecordedAnswer<T> {
     result.clone().map_err(|e| Refusal::from(&e))
 }
 
-fn keep<T: Clone>(answers: &mut BTreeMap<String, Answer<T>>, path: &str, result: &Result<T>) {
+fn keep<T: Clone>(answers: &mut BTreeMap<String, RecordedAnswer<T>>, path: &str, result: &Result<T>) {
     if let Entry::Vacant(free) = answers.entry(path.to_string()) {
         free.insert(answer(result));
     }
@@ -84,7 +84,7 @@ impl<H: Host> Host for Recorder<H> {
     }
 
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
-        let Some(asked) = Asked::of(request) else {
+        let Some(asked) = RequestKey::of(request) else {
             return Err(Error::other(request.to_string(), "nothing is written while recording"));
         };
         let result = self.host.kernel(request);
@@ -101,7 +101,7 @@ impl<H: Host> Host for Recorder<H> {
     }
 }
 
-impl<H: Host> Around for Recorder<H> {
+impl<H: Host> HostWrapper for Recorder<H> {
     fn inside(&self) -> &dyn Host {
         &self.host
     }

@@ -36,11 +36,11 @@ impl From<&Error> for Refusal {
 }
 
 /// What the recorded host answered: the content, or why it is missing.
-pub type Answer<T> = std::result::Result<T, Refusal>;
+pub type RecordedAnswer<T> = std::result::Result<T, Refusal>;
 
 /// A kernel request as a key: all of its fields except the name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Asked {
+pub struct RequestKey {
     /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `net-shaper`, `ioctl`,
     /// `irqbalance`.
     pub kind: String,
@@ -52,7 +52,7 @@ pub struct Asked {
     pub payload: Vec<u8>,
 }
 
-impl Asked {
+impl RequestKey {
     /// `None` for requests that write, and for counters: they are never recorded.
     pub fn of(request: &Request) -> Option<Self> {
         let key = |kind: &str, dev: &str, cmd: u32, payload: &[u8]| {
@@ -95,7 +95,7 @@ pub struct Reply {
     /// First word of the request as [`Request`] prints it: `channels-get`.
     pub name: String,
     /// One `Vec` per message of the reply, as [`Host::kernel`](crate::Host::kernel) returns them.
-    pub answer: Answer<Vec<Vec<u8>>>,
+    pub answer: RecordedAnswer<Vec<Vec<u8>>>,
 }
 
 /// One kind of identifier that was replaced.
@@ -134,13 +134,13 @@ pub struct Recording {
     /// Written to `manifest.json`; not part of what [`Recording::len`] counts.
     pub info: Info,
     /// Absolute path as requested → content.
-    pub files: BTreeMap<String, Answer<Vec<u8>>>,
+    pub files: BTreeMap<String, RecordedAnswer<Vec<u8>>>,
     /// Path → names, sorted.
-    pub dirs: BTreeMap<String, Answer<Vec<String>>>,
+    pub dirs: BTreeMap<String, RecordedAnswer<Vec<String>>>,
     /// Path → target, not resolved.
-    pub links: BTreeMap<String, Answer<String>>,
-    /// Requests that only read; counters are not among them (see [`Asked::of`]).
-    pub kernel: BTreeMap<Asked, Reply>,
+    pub links: BTreeMap<String, RecordedAnswer<String>>,
+    /// Requests that only read; counters are not among them (see [`RequestKey::of`]).
+    pub kernel: BTreeMap<RequestKey, Reply>,
 }
 
 impl Recording {

@@ -10,7 +10,7 @@ use ringwise_discover::Options;
 use ringwise_discover::foreign_files::{self, Program};
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Snapshot, shell};
-use ringwise_sys::trust::Beside;
+use ringwise_sys::trust::ReplacementFile;
 
 use super::{pinned, plannable};
 use crate::args::{Common, ConfigImport};
@@ -152,7 +152,7 @@ fn write(a: &ConfigImport, text: &str) -> Result<()> {
     let own = Path::new(DEFAULT_CONFIG).parent().filter(|d| path.parent() == Some(d));
     own.map_or(Ok(()), std::fs::create_dir_all).map_err(|e| failed(&e))?;
     if a.overwrite {
-        let mut beside = Beside::create(path, MODE).map_err(|e| failed(&e))?;
+        let mut beside = ReplacementFile::create(path, MODE).map_err(|e| failed(&e))?;
         beside.file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
         return beside.finish().map_err(|e| failed(&e));
     }
