@@ -3,7 +3,7 @@
 
 use ringwise_adapt::Forbidden;
 use ringwise_flow::balance::{MoveLimits, balance, balance_within};
-use ringwise_testkit::closed_loop::{Interface, Policy, Program, Report, StandStill, Traffic, run};
+use ringwise_testkit::closed_loop::{Interface, Policy, CpuLoad, Report, StandStill, Traffic, run};
 
 use crate::closed_loop::Adaptive;
 
@@ -247,7 +247,7 @@ fn a_queue_moves_away_from_a_program_and_stays() {
         let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.2, seed);
         let mut now = Interface::even(128, 6, 6);
         now.cpu_count = 8;
-        now.programs.push(Program { cpu: 2, demand: 1.0, from: 100, to: 100_000 });
+        now.programs.push(CpuLoad { cpu: 2, demand: 1.0, from: 100, to: 100_000 });
         let mut policy = Adaptive::default();
         let report = run(&mut now, &mut traffic, &mut policy, 7200, seed);
         assert!(now.cpus[2] >= 6, "seed {seed}: {:?}", now.cpus);
@@ -269,7 +269,7 @@ fn programs_that_come_and_go_are_not_chased() {
     for seed in SEEDS.step_by(3) {
         let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.25, seed);
         let mut now = Interface::even(128, 8, 8);
-        let program = |n: u64| Program { cpu: (n * 7 % 8) as u32, demand: 1.0, from: n * 90, to: n * 90 + 60 };
+        let program = |n: u64| CpuLoad { cpu: (n * 7 % 8) as u32, demand: 1.0, from: n * 90, to: n * 90 + 60 };
         now.programs = (1..120).map(program).collect();
         let mut policy = Adaptive::default();
         let report = run(&mut now, &mut traffic, &mut policy, 3 * 3600, seed);

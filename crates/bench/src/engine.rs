@@ -8,7 +8,7 @@ use crate::error::{Activity, RequestError, ThreadError};
 use crate::load::{Service, answer, sink};
 use crate::pktgen::{self, Generated};
 use crate::programs;
-use crate::side::{Program, Reply, Request};
+use crate::side::{ExternalProgram, Reply, Request};
 use crate::{hello, load};
 
 /// Receives the reply when it is ready, or the reason for the failure.
@@ -65,13 +65,13 @@ impl Engine {
         match request {
             Request::Answer(a) => self.listen(answer(&a).map(Up::Service).map_err(RequestError::from), tell),
             Request::Sink(s) => self.listen(sink(&s).map(Up::Service).map_err(RequestError::from), tell),
-            Request::Program(Program::Serve { program, bind, port }) => {
+            Request::Program(ExternalProgram::Serve { program, bind, port }) => {
                 let server = programs::serve(&program, bind, port);
                 self.listen(server.map(Up::Program).map_err(RequestError::from), tell);
             }
             Request::Load(l) => self.work(tell, Box::new(move |stop| Ok(Reply::Loaded(load::run(&l, stop)?)))),
             Request::Pktgen(p) => self.work(tell, Box::new(move |stop| pktgen(&p, stop))),
-            Request::Program(Program::Run { program, port, load }) => {
+            Request::Program(ExternalProgram::Run { program, port, load }) => {
                 let run = move |stop: &AtomicBool| Ok(Reply::Loaded(programs::run(&program, port, &load, stop)?));
                 self.work(tell, Box::new(run));
             }

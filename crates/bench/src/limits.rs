@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::side::{Group, Load, Pattern, Pktgen, Program, Request, Responder, Sink};
+use crate::side::{ExternalProgram, Group, Load, Pattern, Pktgen, Request, Responder, Sink};
 
 /// Limits for the number of threads, and for the sockets of all threads.
 const THREADS: u64 = 512;
@@ -98,8 +98,8 @@ impl Limits {
             Request::Load(load) => self.load(load),
             Request::Pktgen(p) => self.pktgen(p),
             Request::Count { devs } => names(devs),
-            Request::Program(Program::Serve { program, .. }) => names(std::slice::from_ref(program)),
-            Request::Program(Program::Run { program, load, .. }) => {
+            Request::Program(ExternalProgram::Serve { program, .. }) => names(std::slice::from_ref(program)),
+            Request::Program(ExternalProgram::Run { program, load, .. }) => {
                 names(std::slice::from_ref(program)).or_else(|| self.load(load))
             }
         }
@@ -187,7 +187,7 @@ mod tests {
             assert!(l.refuse(&to(bad)).unwrap().to_string().contains("--allow-target"), "{bad}");
         }
         let Request::Load(load) = to("198.51.100.9") else { unreachable!() };
-        let run = Request::Program(Program::Run { program: "netperf".into(), port: 1, load });
+        let run = Request::Program(ExternalProgram::Run { program: "netperf".into(), port: 1, load });
         assert!(l.refuse(&run).unwrap().to_string().starts_with("198.51.100.9 is not the address"));
     }
 

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::secret::{self, ProofRole};
-use crate::side::{Error, Hello, LostReason, PROTOCOL, Program, Refusal, Reply, Request, Side};
+use crate::side::{Error, ExternalProgram, Hello, LostReason, PROTOCOL, Refusal, Reply, Request, Side};
 use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_asked};
 
 /// Time limit for a connection and its first reply.
@@ -202,7 +202,7 @@ impl Side for RemoteSide {
         let bind = match &request {
             Request::Answer(a) => a.bind,
             Request::Sink(s) => s.bind,
-            Request::Program(Program::Serve { bind, .. }) => Some(*bind),
+            Request::Program(ExternalProgram::Serve { bind, .. }) => Some(*bind),
             _ => None,
         };
         self.may_name.extend(bind.filter(|b| !self.may_name.contains(b)));

@@ -47,7 +47,7 @@ pub enum Request {
         devs: Vec<String>,
     },
     /// Runs another program for the given time.
-    Program(Program),
+    Program(ExternalProgram),
     /// Stops answering, counting or sending; the reply contains the counts.
     Stop,
 }
@@ -268,7 +268,7 @@ pub struct DevCount {
 /// Another program that answers or sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Program {
+pub enum ExternalProgram {
     /// `netserver` or `iperf3 -s`, until [`Request::Stop`].
     Serve {
         /// `netserver` or `iperf3`.

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Traffic, judge};
-use ringwise_model::{Dir, Extra, Fact, Intent};
+use ringwise_model::{CheckOnlyFacts, Dir, Fact, Intent};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -29,7 +29,7 @@ fn of_many(interfaces: u32) -> (Duration, Duration) {
         start.elapsed()
     };
     let planned = (0..3).map(planned).min().unwrap_or_default();
-    let extra = Extra::default();
+    let extra = CheckOnlyFacts::default();
     let input = AuditInput {
         snapshot: &s,
         extra: &extra,
@@ -98,7 +98,7 @@ fn main() {
         cpus: s.topology.online.iter().map(|c| (c, busy.clone())).collect(),
         ..Traffic::default()
     };
-    let extra = Extra::default();
+    let extra = CheckOnlyFacts::default();
     let input = AuditInput {
         snapshot: &s,
         extra: &extra,

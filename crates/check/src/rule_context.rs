@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{
-    Cause, CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Unread, Vector, shell,
+    Cause, CheckOnlyFacts, CpuId, CpuSet, Dir, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Unread, Vector,
+    shell,
 };
 use ringwise_plan::Plan;
 
@@ -47,7 +48,7 @@ pub struct AuditInput<'a> {
     /// The host and its interfaces.
     pub snapshot: &'a Snapshot,
     /// Files and replies that only `check` reads.
-    pub extra: &'a Extra,
+    pub extra: &'a CheckOnlyFacts,
     /// The plan for `intent`; `Err`: why no plan could be made.
     pub plan: Result<&'a Plan, String>,
     /// Goal, interfaces and configured settings that the host is compared with.

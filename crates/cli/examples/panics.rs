@@ -68,7 +68,7 @@ fn only(s: &Snapshot, dev: &str, other: &str) -> bool {
     gone(dev) && !gone(other) && s.nic(other).is_some_and(|n| n.channels.is_known())
 }
 
-fn extra(at: &'static str) -> ringwise_model::Extra {
+fn extra(at: &'static str) -> ringwise_model::CheckOnlyFacts {
     let s = look("");
     ringwise_discover::extra(&host(at), &s, TIME)
 }

@@ -26,8 +26,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use apply::{ApplyArgs, ApplyOutput};
 pub use bench::{
-    Among, BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
-    SearchArgs, SearchFor, ServeArgs, StateArgs,
+    BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
+    SearchArgs, SearchFor, SearchSpaceArg, ServeArgs, StateArgs,
 };
 pub use check::{CheckArgs, CheckOutput, FailOn};
 pub use daemon::{DaemonArgs, DaemonCmd, FollowArg};

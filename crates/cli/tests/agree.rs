@@ -10,7 +10,7 @@ use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, RunResult};
 use ringwise_check::{AuditInput, GoalOrigin, Severity, judge};
 use ringwise_discover::Options;
 use ringwise_knob::{CreatedObject, Learned};
-use ringwise_model::{Extra, Goal, Intent, Snapshot};
+use ringwise_model::{CheckOnlyFacts, Goal, Intent, Snapshot};
 use ringwise_plan::{ManualChanges, Plan, Refusal, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::lane::everything;
@@ -35,7 +35,7 @@ impl Planner for Again {
 fn found(s: &Snapshot, p: &Plan, goal_from: GoalOrigin) -> BTreeSet<(String, Option<String>)> {
     let input = AuditInput {
         snapshot: s,
-        extra: &Extra::default(),
+        extra: &CheckOnlyFacts::default(),
         plan: Ok(p),
         intent: &p.intent,
         goal_from,

@@ -236,7 +236,7 @@ fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
 
 /// The interfaces that have the queues of a bond, bridge or VLAN.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Below {
+pub struct LowerInterfaces {
     /// Their names.
     pub members: Vec<String>,
     /// What the user should know: these are used instead.
@@ -244,14 +244,14 @@ pub struct Below {
 }
 
 /// The interfaces below a bond, bridge or VLAN. `None`: the interface has queues of its own, or none below it has.
-pub fn below(s: &Snapshot, nic: &Nic) -> Option<Below> {
+pub fn below(s: &Snapshot, nic: &Nic) -> Option<LowerInterfaces> {
     let members: Vec<String> = s.members_of(nic).iter().map(|n| n.name().to_string()).collect();
     let kind = match &nic.kind {
         NicKind::Software { kind } => format!(" ({kind})"),
         _ => String::new(),
     };
     let note = format!("{}{kind} has no queues of its own: using {} instead", nic.name(), members.join(", "));
-    (!members.is_empty()).then_some(Below { members, note })
+    (!members.is_empty()).then_some(LowerInterfaces { members, note })
 }
 
 /// Why an interface is left out.

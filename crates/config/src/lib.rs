@@ -30,7 +30,7 @@ pub mod spec;
 mod value;
 mod words;
 
-pub use bind::{Applicable, Below, Bound, applicable, below, bind, is_chosen, joined};
+pub use bind::{Applicable, Bound, LowerInterfaces, applicable, below, bind, is_chosen, joined};
 pub use check::say as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};

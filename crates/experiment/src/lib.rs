@@ -29,7 +29,7 @@ pub use error::{AddressFault, Class, Error, Result};
 pub use forward::{Forward, ForwardSpec, Recipe, SOURCES};
 pub use messages::{Driver, Level, Messages, MessagesSpec, MessagesWorkload};
 pub use meter::Measured;
-pub use search::{Among, Candidate, candidates, metric};
+pub use search::{Candidate, SearchSpace, candidates, metric};
 pub use session::{Experiment, Finished, ResultsFile};
 pub use sides::{Sides, address};
 pub use states::{Prepared, Switch};

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ringwise_bench::load::arrived;
 use ringwise_bench::result::{Limit, LoadResult, PLACES, Point};
-use ringwise_bench::side::{Group, Load, Pattern, Program, Protocol, Reply, Request, Responder, Side, Sink, Taken};
+use ringwise_bench::side::{
+    ExternalProgram, Group, Load, Pattern, Protocol, Reply, Request, Responder, Side, Sink, Taken,
+};
 use ringwise_model::{CpuId, CpuSet, Snapshot};
 
 use crate::axes::cross;
@@ -304,7 +306,7 @@ impl Messages {
         };
         let load = Load { groups: self.groups(p, &to)?, warmup, time, seed: cx.seed };
         let request = match program {
-            Some((program, port)) => Request::Program(Program::Run { program: program.into(), port, load }),
+            Some((program, port)) => Request::Program(ExternalProgram::Run { program: program.into(), port, load }),
             None => Request::Load(load),
         };
         let mut meter = cx.meter()?;
@@ -341,7 +343,7 @@ impl Messages {
             Driver::Iperf3 => Some(("iperf3", "iperf3", 5201)),
         };
         if let (Some((client, server, port)), Some(bind)) = (program, bind) {
-            let serve = Program::Serve { program: server.into(), bind, port };
+            let serve = ExternalProgram::Serve { program: server.into(), bind, port };
             return Ok((Request::Program(serve), Some((client, port))));
         }
         let (protocol, threads) = (self.spec.protocol(), p.threads.unwrap_or(1));

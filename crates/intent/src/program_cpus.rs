@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_discover::sockets::{Listener, ListeningProcess, listening_processes};
 use ringwise_model::{Goal, GroupWish, Intent, Nic, Snapshot};
-use ringwise_plan::{ListeningProgram, ListeningSocket, ManualChanges, Program, ProgramReport, program_cpus};
+use ringwise_plan::{ListeningProgram, ListeningSocket, ManualChanges, ProgramPlacement, ProgramReport, program_cpus};
 use ringwise_sys::Host;
 
 use crate::flows::look_up;
@@ -40,7 +40,7 @@ fn proposals(
     s: &Snapshot,
     standing: &AppliedRecord,
     unplanned: &mut Vec<String>,
-) -> (Vec<Program>, Vec<GroupWish>) {
+) -> (Vec<ProgramPlacement>, Vec<GroupWish>) {
     let (mut programs, mut groups) = (Vec::new(), Vec::new());
     let around = ManualChanges { made: standing.made.clone(), ..hands(&standing.hands, ManualChangePolicy::Ask) };
     let mut later: BTreeSet<String> = BTreeSet::new();

@@ -10,7 +10,7 @@ mod shape;
 mod table;
 
 pub use rank::RankedNumbers;
-pub use table::{Among, Direction, PATTERNS, Pattern, Serves};
+pub use table::{Direction, PATTERNS, Pattern, RankScope, Serves};
 
 /// What is known about the device of the vector.
 #[derive(Debug, Clone, Copy, Default)]

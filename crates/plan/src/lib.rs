@@ -66,7 +66,7 @@ mod xps;
 pub use arfs::arfs_drivers;
 pub use doc::{
     ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
-    Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
+    ProgramPlacement, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
 };
 pub use effect::MODELLED_LOAD;
 pub use goal::{in_full, ports_alike};

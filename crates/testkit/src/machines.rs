@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{
-    Bond, BondMember, Bql, Bystanders, Channels, Coded, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact,
-    Host, IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue,
-    User, UserspaceFunction, Vector,
+    Bond, BondMember, Bql, Bystanders, Channels, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact, Host,
+    IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, ReasonFields, Role, RxQueue, Snapshot,
+    TxQueue, User, UserspaceFunction, Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -215,7 +215,7 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
         };
         if s.managed {
             // As an earlier version wrote it, without a code.
-            let why = Coded { why: "the kernel manages it".into(), code: None, facts: None };
+            let why = ReasonFields { why: "the kernel manages it".into(), code: None, facts: None };
             v.movable = Movable::No(Immovable::Other(why));
             v.asked = v.effective.clone();
         }

@@ -12,7 +12,7 @@ use ringwise_testkit::topo::CpuSpec;
 #[derive(Clone)]
 pub(crate) struct World {
     pub s: Snapshot,
-    pub x: Extra,
+    pub x: CheckOnlyFacts,
     pub t: Option<Traffic>,
     pub intent: Intent,
     pub from: GoalOrigin,
@@ -96,8 +96,8 @@ fn bare() -> Snapshot {
     s
 }
 
-fn extra(s: &Snapshot) -> Extra {
-    let mut x = Extra::default();
+fn extra(s: &Snapshot) -> CheckOnlyFacts {
+    let mut x = CheckOnlyFacts::default();
     let files = [
         ("/proc/sys/kernel/numa_balancing", "0"),
         ("/proc/sys/kernel/nmi_watchdog", "0"),
@@ -133,7 +133,7 @@ fn extra(s: &Snapshot) -> Extra {
     x
 }
 
-pub(crate) fn dev(x: &mut Extra, name: &str, index: IfIndex) {
+pub(crate) fn dev(x: &mut CheckOnlyFacts, name: &str, index: IfIndex) {
     let net = format!("/sys/class/net/{name}");
     for (path, v) in [
         (format!("{net}/flags"), Fact::Known("0x1003".to_string())),

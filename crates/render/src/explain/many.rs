@@ -28,7 +28,7 @@ pub struct Isolated {
 }
 
 /// The answer about many flows on one interface.
-pub struct Many<'a> {
+pub struct FlowSetReport<'a> {
     /// The host as read, without `--what-if`.
     pub host: &'a Snapshot,
     /// The interface, with the settings of `--what-if`.
@@ -84,7 +84,7 @@ fn evenness(e: &Evenness) -> String {
     format!("max/mean {:.2}, variation {:.2}", e.max_to_mean, e.variation)
 }
 
-fn heavy_line(h: &HeavyFlow, m: &Many) -> String {
+fn heavy_line(h: &HeavyFlow, m: &FlowSetReport) -> String {
     let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
     let named = |h: &HeavyFlow| h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
     let then = m.then.iter().flat_map(|s| &s.heaviest).find(|t| t.flow.tuple == h.flow.tuple);
@@ -110,7 +110,7 @@ fn floors(now: f64, then: Option<f64>) -> Vec<String> {
 /// Marks what belongs to the assumed state, where a line has no label of its own for it.
 const ASSUMED: &str = "with --what-if";
 
-impl Many<'_> {
+impl FlowSetReport<'_> {
     /// The interface without the settings of `--what-if`.
     fn present(&self) -> &Nic {
         self.host.nic(self.nic.name()).unwrap_or(self.nic)
@@ -124,7 +124,7 @@ fn cpu_of(nic: &Nic, queue: u32) -> Option<CpuId> {
 }
 
 /// The answer for people.
-pub fn text(m: &Many, style: &Style) -> String {
+pub fn text(m: &FlowSetReport, style: &Style) -> String {
     let w = style.width;
     let nic = m.present();
     let driver = nic.driver.known().map_or("driver unknown".into(), |d| visible(d));
@@ -200,7 +200,7 @@ pub fn text(m: &Many, style: &Style) -> String {
     out
 }
 
-fn table(out: &mut String, m: &Many) {
+fn table(out: &mut String, m: &FlowSetReport) {
     let bytes = m.now.total.bytes > 0;
     out.push_str("QUEUE   CPU  NODE      FLOWS        PACKETS   SHARE");
     out.push_str(if bytes { "             BYTES" } else { "" });
@@ -252,7 +252,7 @@ fn words(table: &[u32]) -> String {
     format!("[{}]", q.join(","))
 }
 
-fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
+fn balance(out: &mut String, b: &Balanced, m: &FlowSetReport, style: &Style) {
     let w = style.width;
     let dev = m.nic.name();
     let head = format!(
@@ -311,7 +311,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
 }
 
 /// The next command. The proposed table assumes the settings of `--what-if`.
-fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
+fn next(m: &FlowSetReport, table: &[u32], more: &str, style: &Style) -> String {
     let dev = m.nic.name();
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
     let set: String = set.iter().map(|w| format!("--set '{dev}.{w}' ")).collect();
@@ -334,7 +334,7 @@ fn spread(s: &Spread) -> Value {
 }
 
 /// The answer as `ringwise.explain`.
-pub fn json(m: &Many) -> Value {
+pub fn json(m: &FlowSetReport) -> Value {
     let isolated = m.isolated.as_ref().map(|i| {
         let rules: Vec<Value> =
             i.rules.iter().map(|(f, r, q)| json!({"flow": f.tuple, "rule": r, "queue": q})).collect();

@@ -70,12 +70,12 @@ pub struct Interface {
     /// Number of CPUs.
     pub cpu_count: usize,
     /// Programs.
-    pub programs: Vec<Program>,
+    pub programs: Vec<CpuLoad>,
 }
 
 /// A program that is bound to a CPU and takes the time that packets leave, up to its demand.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Program {
+pub struct CpuLoad {
     /// Its CPU.
     pub cpu: u32,
     /// The time that it would take alone, 1.0 for all of it.
@@ -109,7 +109,7 @@ impl Interface {
     /// The time of each CPU that programs take in this second, 1.0 for all of it.
     fn taken_by_programs(&self, second: u64, offered: &[f64]) -> Vec<f64> {
         let demand = |cpu: usize| {
-            let own = |p: &&Program| p.cpu as usize == cpu && (p.from..p.to).contains(&second);
+            let own = |p: &&CpuLoad| p.cpu as usize == cpu && (p.from..p.to).contains(&second);
             self.programs.iter().filter(own).map(|p| p.demand).sum::<f64>()
         };
         offered.iter().enumerate().map(|(cpu, packets)| demand(cpu).min((1.0 - packets).max(0.0))).collect()

@@ -51,7 +51,7 @@ pub struct Sim {
 }
 
 /// What the model adds to a snapshot.
-pub(crate) struct Extra {
+pub(crate) struct DeviceModel {
     pub driver: Driver,
     /// The RSS table was set by a user and not set back to default since (`netif_is_rxfh_configured`).
     pub rss_by_user: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Extra {
     pub tree: Option<Tree>,
 }
 
-impl Extra {
+impl DeviceModel {
     pub(crate) fn link_down_until(&mut self, at: Duration) {
         self.link_at = at;
         self.carrier_downs += 1;
@@ -80,7 +80,7 @@ pub(crate) struct State {
     pub host: ringwise_model::Host,
     pub topology: Topology,
     pub nics: Vec<Nic>,
-    pub extra: Vec<Extra>,
+    pub extra: Vec<DeviceModel>,
     /// CPUs, nodes and what else does not change.
     pub fixed: Tree,
     pub now: Duration,
@@ -127,7 +127,7 @@ impl Sim {
         let extra = snapshot
             .nics
             .iter()
-            .map(|n| Extra {
+            .map(|n| DeviceModel {
                 driver: Driver::of(n),
                 rss_by_user: false,
                 link_at: Duration::ZERO,
