@@ -3,7 +3,7 @@
 
 use ringwise_adapt::Forbidden;
 use ringwise_flow::balance::{MoveLimits, balance, balance_within};
-use ringwise_testkit::closed_loop::{Interface, Policy, CpuLoad, Report, StandStill, Traffic, run};
+use ringwise_testkit::closed_loop::{CpuLoad, Interface, Policy, Report, StandStill, Traffic, run};
 
 use crate::closed_loop::Adaptive;
 

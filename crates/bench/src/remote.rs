@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::secret::{self, ProofRole};
 use crate::side::{Error, ExternalProgram, Hello, LostReason, PROTOCOL, Refusal, Reply, Request, Side};
-use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_asked};
+use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_request};
 
 /// Time limit for a connection and its first reply.
 const GREETED_WITHIN: Duration = Duration::from_secs(10);
@@ -128,7 +128,7 @@ impl RemoteSide {
             while ended.recv_timeout(ALIVE_EACH) == Err(RecvTimeoutError::Timeout) {
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
                 // The caller that waits for a reply gets the error.
-                if write_asked(&mut **to, &RequestLine { id: 0, request: None }).is_err() {
+                if write_request(&mut **to, &RequestLine { id: 0, request: None }).is_err() {
                     return;
                 }
             }
@@ -208,7 +208,7 @@ impl Side for RemoteSide {
         self.may_name.extend(bind.filter(|b| !self.may_name.contains(b)));
         let asked = RequestLine { id: self.id, request: Some(request) };
         let Some(output) = &self.output else { return Err(self.lost(LostReason::ClosedHere)) };
-        let written = write_asked(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
+        let written = write_request(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
         written.map_err(|e| self.lost(LostReason::System(e.into())))
     }
 

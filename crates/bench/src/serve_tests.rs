@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::*;
 use crate::remote::RemoteSide;
 use crate::side::{Error, Group, Load, LostReason, PROTOCOL, Refusal, Request, Responder, Side};
-use crate::wire::{RequestLine, read_line, write_asked};
+use crate::wire::{RequestLine, read_line, write_request};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -94,9 +94,9 @@ fn a_client_without_a_word_is_gone_too() {
         // A plain connection, which sends no sign of life.
         let mut stream = TcpStream::connect(at).unwrap();
         let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
-        write_asked(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
+        write_request(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
         let load = long_load(target.local_addr().unwrap());
-        write_asked(&mut stream, &RequestLine { id: 2, request: Some(load) }).unwrap();
+        write_request(&mut stream, &RequestLine { id: 2, request: Some(load) }).unwrap();
         target.recv(&mut [0; 2048]).unwrap();
         falls_silent(&target);
     });
@@ -158,7 +158,7 @@ fn another_version_at_the_other_end() {
         let (mut stream, _) = listener.accept().unwrap();
         read_line(&mut BufReader::new(stream.try_clone().unwrap())).unwrap();
         let hello = crate::side::Hello { protocol: 7, ringwise: "3.2.1".into(), ..Default::default() };
-        write_answered(&mut stream, &ReplyLine { id: 1, reply: Reply::Hello(hello) }).unwrap();
+        write_reply(&mut stream, &ReplyLine { id: 1, reply: Reply::Hello(hello) }).unwrap();
     });
     let e = RemoteSide::tcp(at, None).err().unwrap();
     assert!(matches!(e, Error::Versions { theirs: 7, .. }) && e.to_string().contains("3.2.1"), "{e}");
@@ -228,10 +228,10 @@ fn a_lost_connection_counts_more_than_what_is_queued() {
     served(SILENT, None, |at| {
         let mut stream = TcpStream::connect(at).unwrap();
         let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
-        write_asked(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
+        write_request(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
         for id in 2..20 {
             let request = if id % 2 == 0 { long_load(target.local_addr().unwrap()) } else { Request::Stop };
-            write_asked(&mut stream, &RequestLine { id, request: Some(request) }).unwrap();
+            write_request(&mut stream, &RequestLine { id, request: Some(request) }).unwrap();
         }
         drop(stream);
         falls_silent(&target);
@@ -248,7 +248,7 @@ fn a_peer_does_not_say_where_the_load_goes() {
         let hello = crate::side::Hello { protocol: PROTOCOL, ..Default::default() };
         for reply in [Reply::Hello(hello), Reply::Listening { at: vec!["198.51.100.9:9".parse().unwrap()] }] {
             let asked: RequestLine = serde_json::from_str(&read_line(&mut lines).unwrap().unwrap()).unwrap();
-            write_answered(&mut stream, &ReplyLine { id: asked.id, reply }).unwrap();
+            write_reply(&mut stream, &ReplyLine { id: asked.id, reply }).unwrap();
         }
     });
     let mut side = RemoteSide::tcp(at, None).unwrap();

@@ -14,7 +14,7 @@ use crate::error::{SystemError, ThreadError};
 use crate::limits::Limits;
 use crate::secret::{self, ProofRole};
 use crate::side::{PROTOCOL, Reply, Request};
-use crate::wire::{FIRST, ReplyLine, RequestLine, read_line, write_answered};
+use crate::wire::{FIRST, ReplyLine, RequestLine, read_line, write_reply};
 
 /// Lines that a client may send ahead.
 const AHEAD: usize = 32;
@@ -160,7 +160,7 @@ pub(crate) fn session(
             Step::Reply(id, reply) => (id, reply, None),
             Step::Last(id, reply, end) => (id, reply, Some(end)),
         };
-        if let Err(e) = write_answered(&mut output, &ReplyLine { id, reply }) {
+        if let Err(e) = write_reply(&mut output, &ReplyLine { id, reply }) {
             return SessionEnd::Reply(e.into());
         }
         if let Some(end) = end {
@@ -256,7 +256,7 @@ impl Session<'_> {
 
     /// The reply comes as an event.
     fn begin(&mut self, id: u64, request: Request) -> Step {
-        self.engine.take(request, tell(id, &self.events));
+        self.engine.take(request, reply_event(id, &self.events));
         Step::Wait
     }
 }
@@ -342,7 +342,7 @@ impl<'a> ClientAuth<'a> {
     }
 }
 
-fn tell(id: u64, events: &Sender<Event>) -> ReplyCallback {
+fn reply_event(id: u64, events: &Sender<Event>) -> ReplyCallback {
     let events = events.clone();
     Box::new(move |done| {
         // The other process reads the reason as a text.

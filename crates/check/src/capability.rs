@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(here(&[with(false)]), (CapabilityState::No, 0));
         assert_eq!(here(&[Fact::Absent]), (CapabilityState::No, 0));
         // A recording of an earlier version, or a kernel before 6.7.
-        assert_eq!(here(&[with(false), ringwise_model::not_asked()]), (CapabilityState::Unknown, 0));
+        assert_eq!(here(&[with(false), ringwise_model::not_requested()]), (CapabilityState::Unknown, 0));
     }
 
     #[test]

@@ -139,7 +139,7 @@ impl FindingDraft<'_> {
     }
 
     /// Adds a plain command with the values found.
-    pub fn by_hand(self, command: impl Into<String>) -> Self {
+    pub fn manual_command(self, command: impl Into<String>) -> Self {
         self.0.by_hand.insert(0, command.into());
         self
     }

@@ -132,7 +132,7 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Whether this interface is to be judged; for `None`, whether the host is.
-    pub(crate) fn is_asked(&self, dev: Option<&str>) -> bool {
+    pub(crate) fn is_selected(&self, dev: Option<&str>) -> bool {
         match (&self.only, dev) {
             (Some(only), Some(d)) => only.contains(d),
             _ => true,

@@ -90,8 +90,8 @@ impl Default for Traffic {
             links: BTreeMap::new(),
             cpus: BTreeMap::new(),
             protocols: BTreeMap::new(),
-            threads: Fact::not_asked("/proc/PID/task/TID/stat"),
-            connections: Fact::not_asked("/proc/PID/fd"),
+            threads: Fact::not_requested("/proc/PID/task/TID/stat"),
+            connections: Fact::not_requested("/proc/PID/fd"),
         }
     }
 }

@@ -85,7 +85,7 @@ impl Service<'_> {
         if let Err(e) = &result
             && matches!(e.refusal(), Some(Refusal::ControlPath { .. } | Refusal::LastMember { .. }))
         {
-            self.say(&Event::Note(format!("{e}; the other settings are written")));
+            self.log(&Event::Note(format!("{e}; the other settings are written")));
             request.steps.retain(|s| !s.interrupts_traffic);
             if request.steps.is_empty() && !work.record {
                 return Ok(Next::Done);
@@ -110,7 +110,7 @@ impl Service<'_> {
         } else {
             self.failed(&action);
         }
-        self.say(&Event::Acted(action.clone()));
+        self.log(&Event::Acted(action.clone()));
         self.remember(action);
         Ok(Next::Done)
     }
@@ -138,7 +138,7 @@ impl Service<'_> {
         let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
         if let Err(e) = ringwise_apply::prune_service(&self.setup.store, &host, JOURNALS) {
             // Another run may hold the lock; the next time is soon.
-            self.say(&Event::Note(format!("old journals are not removed: {}", with_causes(&e))));
+            self.log(&Event::Note(format!("old journals are not removed: {}", with_causes(&e))));
         }
     }
 
@@ -181,13 +181,13 @@ impl Service<'_> {
         }
         let missing = planning.missing.iter().map(|m| format!("{m}; its flows are skipped until it listens"));
         for text in notes.into_iter().chain(missing) {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
         let mut plan = planning.plan(ManualChangePolicy::Keep).map_err(|e| e.to_string())?;
         if let Some(cut) = plan.cuts.first() {
             // Without a trial the whole plan would be refused.
             let ways = cut.ways.join("; ");
-            self.say(&Event::Note(format!(
+            self.log(&Event::Note(format!(
                 "{} would interrupt {ways}: the changes that interrupt traffic are skipped",
                 cut.address
             )));
@@ -215,7 +215,7 @@ impl Service<'_> {
         let result = self.transact(&request, &policy);
         let stays = result.as_ref().is_ok_and(|o| o.verdict == RunResult::Applied);
         if stays {
-            self.lived_at = Some(self.now() + LIVED);
+            self.boot_good_at = Some(self.now() + LIVED);
         } else {
             boot.nothing_stays().map_err(|e| e.to_string())?;
         }

@@ -24,7 +24,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(180);
 /// What a person may ask of the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "request")]
-pub enum Ask {
+pub enum ControlRequest {
     /// Leave an interface, or the whole host, alone.
     Pause {
         /// `None`: the whole host.
@@ -99,14 +99,14 @@ impl Control {
     }
 
     /// The next request, if there is one, with the connection for its answer. Anything else is answered with an error.
-    pub(crate) fn next(&self) -> Option<(Ask, UnixStream)> {
+    pub(crate) fn next(&self) -> Option<(ControlRequest, UnixStream)> {
         loop {
             let (stream, _) = self.listener.accept().ok()?;
             let allowed = guardian::peer(&stream).is_ok_and(|p| p.uid == 0 || p.uid == proc::euid());
             if !allowed || stream.set_nonblocking(false).is_err() {
                 continue;
             }
-            match read_line::<Ask>(&stream, PATIENCE) {
+            match read_line::<ControlRequest>(&stream, PATIENCE) {
                 Ok(ask) => return Some((ask, stream)),
                 Err(e) => answer(
                     &stream,
@@ -145,7 +145,7 @@ pub(crate) fn answer(stream: &UnixStream, answer: &ControlReply) {
 /// Asks the service, and waits for its answer.
 ///
 /// Errors: no service runs (ENOENT, ECONNREFUSED), or it does not answer.
-pub fn ask(store: &Store, request: &Ask) -> io::Result<ControlReply> {
+pub fn send_request(store: &Store, request: &ControlRequest) -> io::Result<ControlReply> {
     let path = path(store);
     let name = path.to_str().ok_or_else(|| io::Error::other("the name of the state directory is not UTF-8"))?;
     let stream = local::connect(name, Some(PATIENCE))?;
@@ -172,13 +172,16 @@ mod tests {
     fn a_request_and_its_answer() {
         let dir = Dir::new();
         let store = Store::open(Some(&dir.0));
-        assert_eq!(ask(&store, &Ask::Stop { restore: false }).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            send_request(&store, &ControlRequest::Stop { restore: false }).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         let control = Control::open(&store).unwrap();
         assert_eq!(Control::open(&store).unwrap_err().kind(), io::ErrorKind::AddrInUse, "one service at a time");
         assert!(control.next().is_none());
-        let request = Ask::Pause { interface: Some("eth0".into()) };
+        let request = ControlRequest::Pause { interface: Some("eth0".into()) };
         let (asked, sent) = (request.clone(), store.clone());
-        let client = std::thread::spawn(move || ask(&sent, &asked).unwrap());
+        let client = std::thread::spawn(move || send_request(&sent, &asked).unwrap());
         guardian::readable(&[control.descriptor()], Duration::from_secs(20)).unwrap();
         let (got, stream) = control.next().unwrap();
         assert_eq!(got, request);

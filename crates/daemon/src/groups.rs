@@ -50,7 +50,7 @@ impl Service<'_> {
             let rates = f.count(&host, &dev);
             self.groups_of(&dev, rates);
         }
-        self.tell();
+        self.publish_state();
     }
 
     /// `rates`: since the last reading.
@@ -81,7 +81,7 @@ impl Service<'_> {
         let Some(f) = self.groups.interfaces.get_mut(dev).filter(|f| f.noted != why) else { return };
         f.noted.clone_from(&why);
         if let Some(why) = why {
-            self.say(&crate::event::Event::Note(format!("{dev}: its groups stay as they are: {why}")));
+            self.log(&crate::event::Event::Note(format!("{dev}: its groups stay as they are: {why}")));
         }
     }
 

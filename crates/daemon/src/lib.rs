@@ -63,7 +63,7 @@ pub mod unchanged;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Ask, ControlReply, ask};
+pub use control::{ControlReply, ControlRequest, send_request};
 pub use event::Event;
 pub use follow::{EntryMove, Finding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
 pub use move_reason::{Actuator, MoveCount, MoveReason};

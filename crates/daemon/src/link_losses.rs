@@ -45,7 +45,7 @@ impl Service<'_> {
             self.link_losses.new.insert(dev.clone(), (table, times));
             self.link_losses.names.insert(dev.clone());
             self.publish_link_losses();
-            self.say(&Event::TableTookLinkDown { interface: dev });
+            self.log(&Event::TableTookLinkDown { interface: dev });
         }
     }
 

@@ -85,7 +85,7 @@ impl Service<'_> {
     /// Reports findings, and writes tables and interrupts.
     pub(crate) fn act_on_news(&mut self, news: News) {
         for text in news.notes {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
         let mut changed = false;
         for (interface, finding) in news.findings {
@@ -96,7 +96,7 @@ impl Service<'_> {
             changed = true;
         }
         if changed {
-            self.tell();
+            self.publish_state();
         }
     }
 
@@ -116,7 +116,7 @@ impl Service<'_> {
         let new: Vec<String> = undone.difference(&self.rolled_back).filter(|d| self.may_act_on(d)).cloned().collect();
         self.rolled_back.clone_from(undone);
         for interface in new {
-            self.say(&Event::OnlyObserved { interface });
+            self.log(&Event::OnlyObserved { interface });
         }
     }
 
@@ -145,7 +145,7 @@ impl Service<'_> {
             _ => {}
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
-        self.say(&Event::Load(load.clone()));
+        self.log(&Event::Load(load.clone()));
         if !matches!(load.finding, Finding::Even | Finding::GroupsSuit) {
             self.state.loads.push(load);
         }
@@ -168,7 +168,7 @@ impl Service<'_> {
         let tables = match self.compare() {
             Ok(seen) => seen.map(|s| s.balanced).unwrap_or_default(),
             // The guard of the earlier service restores them.
-            Err(why) => return self.trouble(&why),
+            Err(why) => return self.report_problem(&why),
         };
         if tables.is_empty() {
             // A transaction of a user may have replaced everything. While the file is there, the guard of the earlier service waits, and
@@ -278,7 +278,7 @@ impl Service<'_> {
                 self.link_losses.given_up.insert(dev.into(), acted);
             }
         }
-        self.say(&Event::Acted(action.clone()));
+        self.log(&Event::Acted(action.clone()));
         self.remember(action);
     }
 
@@ -322,7 +322,7 @@ impl Service<'_> {
 
     pub(crate) fn note_once(&mut self, text: String) {
         if self.noted_moves.as_ref() != Some(&text) {
-            self.say(&Event::Note(text.clone()));
+            self.log(&Event::Note(text.clone()));
             self.noted_moves = Some(text);
         }
     }

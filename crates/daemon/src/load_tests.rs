@@ -11,7 +11,7 @@ use ringwise_observe::CpuRates;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Arrival, ArrivalQueue, At, Fault, Quirk};
 
-use crate::control::Ask;
+use crate::control::ControlRequest;
 use crate::event::Event;
 use crate::follow::tests::rates;
 use crate::follow::{Finding, layout};
@@ -173,12 +173,12 @@ fn a_pause_keeps_what_was_moved_until_it_ends() {
         seconds(&rig, service, &first, 20, true);
         let moved = table(&rig);
         assert_ne!(moved, first);
-        service.answer(&Ask::Pause { interface: Some(DEV.into()) });
+        service.answer(&ControlRequest::Pause { interface: Some(DEV.into()) });
         seconds(&rig, service, &first, 20, false);
         later(service);
         service.look(true);
         assert_eq!((table(&rig), balanced(&rig)), (moved, 1), "{:?}", service.state.actions);
-        service.answer(&Ask::Resume { interface: Some(DEV.into()) });
+        service.answer(&ControlRequest::Resume { interface: Some(DEV.into()) });
         later(service);
         service.look(true);
         assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state.actions);

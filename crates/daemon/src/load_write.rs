@@ -193,7 +193,7 @@ impl Service<'_> {
             // The adapter waits before the next one; corrections of the interface go on.
             _ => {
                 self.state.totals.failed += 1;
-                self.say(&Event::Acted(action.clone()));
+                self.log(&Event::Acted(action.clone()));
                 Settled::Refused
             }
         };

@@ -63,7 +63,7 @@ impl Service<'_> {
             Ok(Next::Done) => {
                 self.evidence = Evidence::default();
                 self.unsettled = std::mem::take(&mut self.retry);
-                self.well();
+                self.clear_problem();
             }
             // What was heard explains what the next look finds. While a person's trial runs, the interval is soon enough.
             Ok(Next::Later) => {
@@ -74,13 +74,13 @@ impl Service<'_> {
             }
             Err(why) => {
                 self.unsettled = true;
-                self.trouble(&why);
+                self.report_problem(&why);
             }
         }
         if let Some(guardian) = &self.setup.guard {
             guardian.release();
         }
-        self.tell();
+        self.publish_state();
         ringwise_sys::memory::give_back();
     }
 
@@ -262,7 +262,7 @@ impl Service<'_> {
             let old = m.address().is_some_and(|a| self.known.get(&a) == Some(&m.setting));
             if !old {
                 self.state.totals.manual += 1;
-                self.say(&Event::Manual(Box::new(m.clone())));
+                self.log(&Event::Manual(Box::new(m.clone())));
             }
         }
         // A setting of an interface that is away may come back as it was.
@@ -345,7 +345,7 @@ impl Service<'_> {
     fn note(&mut self, notes: &[String]) {
         let new: Vec<&String> = notes.iter().filter(|n| !self.noted.contains(n)).collect();
         for text in new.into_iter().cloned().collect::<Vec<_>>() {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
         self.noted = notes.to_vec();
     }
@@ -361,7 +361,7 @@ impl Service<'_> {
             }
             let list = self.pauses.list();
             let until = list.iter().find(|p| p.interface == dev).and_then(|p| p.until_unix).unwrap_or_default();
-            self.say(&Event::Paused { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
+            self.log(&Event::Paused { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
             out.insert(dev);
         }
         out

@@ -68,7 +68,7 @@ pub struct Moment {
 
 impl Pauses {
     /// The pauses that users requested before a restart.
-    pub fn asked_for<'a>(list: impl Iterator<Item = &'a Pause>) -> Self {
+    pub fn requested<'a>(list: impl Iterator<Item = &'a Pause>) -> Self {
         let told = list.filter(|p| p.why == PauseReason::Command).map(|p| p.interface.clone());
         Self { by_command: told.collect(), trouble: BTreeMap::new() }
     }

@@ -97,7 +97,7 @@ pub(crate) struct Service<'a> {
     /// No transaction is recorded: nothing had to be written so far.
     pub unrecorded: bool,
     /// When this boot counts as survived, on the clock since boot.
-    pub lived_at: Option<Duration>,
+    pub boot_good_at: Option<Duration>,
     /// Follows the load. `None`: it was switched off.
     pub follow: Option<Follow>,
     /// Groups of queues that follow the traffic.
@@ -168,7 +168,7 @@ impl<'a> Service<'a> {
             schedule: Schedule::default(),
             evidence: Evidence::incomplete(),
             unsettled: false,
-            pauses: Pauses::asked_for(last.iter().flat_map(|l| &l.pauses)),
+            pauses: Pauses::requested(last.iter().flat_map(|l| &l.pauses)),
             state,
             journals: None,
             to_read: None,
@@ -186,7 +186,7 @@ impl<'a> Service<'a> {
             reloaded: false,
             configured: false,
             unrecorded: false,
-            lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
+            boot_good_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             follow: setup.follow.then(Follow::default),
             groups: FollowedGroups::default(),
             table_guard: None,
@@ -202,7 +202,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    pub(crate) fn say(&mut self, event: &Event) {
+    pub(crate) fn log(&mut self, event: &Event) {
         (self.log)(event);
     }
 
@@ -223,7 +223,7 @@ impl<'a> Service<'a> {
                 let host = || ringwise_discover::snapshot(self.host, &Options::all());
                 match wanted.act_on_load(host) {
                     Ok(patterns) => self.act_on_load = patterns,
-                    Err(e) => self.trouble(&e.to_string()),
+                    Err(e) => self.report_problem(&e.to_string()),
                 }
                 self.wanted = Some(wanted);
                 self.config_fault = None;
@@ -231,7 +231,7 @@ impl<'a> Service<'a> {
             }
             Err(e) => {
                 let why = e.to_string();
-                self.trouble(&why);
+                self.report_problem(&why);
                 self.config_fault = Some(why);
                 false
             }
@@ -239,23 +239,23 @@ impl<'a> Service<'a> {
     }
 
     /// Logs once what is wrong.
-    pub(crate) fn trouble(&mut self, why: &str) {
+    pub(crate) fn report_problem(&mut self, why: &str) {
         if self.state.problem.as_deref() != Some(why) {
             self.state.problem = Some(why.to_string());
-            self.say(&Event::Problem(why.to_string()));
+            self.log(&Event::Problem(why.to_string()));
         }
     }
 
-    pub(crate) fn well(&mut self) {
+    pub(crate) fn clear_problem(&mut self) {
         if let Some(why) = self.config_fault.clone() {
-            self.trouble(&why);
+            self.report_problem(&why);
         } else if self.state.problem.take().is_some() {
-            self.say(&Event::Well);
+            self.log(&Event::ProblemSolved);
         }
     }
 
     /// Publishes the state, if it differs from what was published.
-    pub(crate) fn tell(&mut self) {
+    pub(crate) fn publish_state(&mut self) {
         self.state.pauses = self.pauses.list();
         if self.published.as_ref() == Some(&self.state) {
             return;
@@ -264,7 +264,7 @@ impl<'a> Service<'a> {
             Ok(()) => self.published = Some(self.state.clone()),
             Err(e) if self.published.is_some() || self.state.problem.is_none() => {
                 self.published = None;
-                self.trouble(&format!("cannot write daemon.json: {}", io_text(&e)));
+                self.report_problem(&format!("cannot write daemon.json: {}", io_text(&e)));
             }
             Err(_) => {}
         }
@@ -287,10 +287,10 @@ impl<'a> Service<'a> {
         self.setup.store.dirs().first().cloned().unwrap_or_default()
     }
 
-    pub(crate) fn lived(&mut self) {
-        self.lived_at = None;
-        if let Err(e) = ringwise_persist::lived(&self.state_dir()) {
-            self.trouble(&e.to_string());
+    pub(crate) fn mark_boot_good(&mut self) {
+        self.boot_good_at = None;
+        if let Err(e) = ringwise_persist::mark_boot_good(&self.state_dir()) {
+            self.report_problem(&e.to_string());
         }
     }
 }

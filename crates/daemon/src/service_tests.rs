@@ -14,7 +14,7 @@ use ringwise_sys::{Clock, Host};
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{At, Fault, Sim, build};
 
-use crate::control::{Ask, ControlReply};
+use crate::control::{ControlReply, ControlRequest};
 use crate::event::Event;
 use crate::service::{Service, Setup};
 use crate::state::{ActionEnding, Cause, ServiceState};
@@ -432,7 +432,7 @@ fn what_is_published_is_read_back() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         service.pauses.pause("eth1");
-        service.tell();
+        service.publish_state();
         let read = ServiceState::last(&rig.setup.store).unwrap().unwrap();
         assert_eq!(read, service.state);
         assert_eq!((read.pauses.len(), read.schema.as_str()), (1, "ringwise.daemon"));
@@ -525,7 +525,7 @@ fn the_configuration_may_interrupt_traffic_but_not_the_control_path() {
     assert_eq!((service.pauses.names().len(), service.state.problem.clone()), (0, None));
 
     // `stop --restore` has the status of `ringwise rollback 0`.
-    let (answer, ends) = service.answer(&Ask::Stop { restore: true });
+    let (answer, ends) = service.answer(&ControlRequest::Stop { restore: true });
     assert_eq!((answer.exit_status(), ends), (6, false), "{answer:?}");
     assert_eq!(queues(&rig), [4, 4]);
     drop(service);

@@ -180,7 +180,7 @@ fn where_the_nic_steers_by_itself_nothing_is_decided() {
     i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), false)].into());
     assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, QueueDecision::Table);
     // On as the driver begins: not read is not off.
-    i40e.nics[0].private_flags = ringwise_model::not_asked();
+    i40e.nics[0].private_flags = ringwise_model::not_requested();
     let a = steering(&i40e).answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue), (QueueDecision::NotDecidable, None));
     assert!(matches!(a.why_not, Some(Undecided::AtrUnread { .. })));
@@ -193,7 +193,7 @@ fn what_nobody_tells_is_told_as_taken() {
     let told = steering(&s).answer(&flow(VECTOR));
     assert!(told.notes.is_empty(), "{:?}", told.notes);
     rss(&mut s).function = Fact::Absent;
-    rss(&mut s).symmetric = ringwise_model::not_asked();
+    rss(&mut s).symmetric = ringwise_model::not_requested();
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.hash, a.queue), (told.hash, told.queue));
     assert!(a.notes.iter().any(|n| n.contains("hash function; assumed: toeplitz")), "{:?}", a.notes);
@@ -446,7 +446,7 @@ fn wrong_words_for_made_up_flows() {
 fn unread_rules_are_unknown_without_a_hash_key() {
     let mut s = host("igb");
     s.nics[0].features = Fact::Known(BTreeMap::new());
-    s.nics[0].rules = Fact::not_asked("ETHTOOL_GRXCLSRLCNT eth0");
+    s.nics[0].rules = Fact::not_requested("ETHTOOL_GRXCLSRLCNT eth0");
     rss(&mut s).key = Fact::Absent;
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.queue, a.rules_unread), (None, true));

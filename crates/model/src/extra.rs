@@ -76,7 +76,7 @@ pub struct Eee {
 impl CheckOnlyFacts {
     /// A small file; unknown if it was not read.
     pub fn file(&self, path: &str) -> Fact<String> {
-        self.text.get(path).cloned().unwrap_or_else(|| Fact::not_asked(path))
+        self.text.get(path).cloned().unwrap_or_else(|| Fact::not_requested(path))
     }
 
     /// A small file that contains one number; unknown if it contains something else.

@@ -66,7 +66,8 @@ pub use json_fault::JsonFault;
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
 pub use nearest::nearest;
 pub use nic::{
-    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, XdpMetadata, not_asked,
+    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, XdpMetadata,
+    not_requested,
 };
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use requested::{GoalChoice, IntentFlags, Requested};

@@ -158,7 +158,7 @@ fn means_of_an_interface() {
         (feature(false, true), FlowRules::Unsupported),
         (Fact::Known(BTreeMap::new()), FlowRules::Unsupported),
         (Fact::Absent, FlowRules::Unsupported),
-        (Fact::not_asked("features"), FlowRules::Unknown),
+        (Fact::not_requested("features"), FlowRules::Unknown),
     ] {
         s.nics[0].features = features;
         assert_eq!(of(&s).flow_rules, expected);

@@ -47,7 +47,7 @@ impl BootRun {
     ///
     /// Errors: the mark cannot be written.
     pub fn nothing_stays(&self) -> Result<()> {
-        if self.marked { mark::lived(&self.state_dir) } else { Ok(()) }
+        if self.marked { mark::mark_boot_good(&self.state_dir) } else { Ok(()) }
     }
 }
 

@@ -23,7 +23,7 @@ pub use boot_run::{BootRun, link_comes};
 pub use conflicts::conflicts;
 pub use error::{Class, Error, Next, Result};
 pub use installation::{Installation, kept, remove};
-pub use mark::{forget, has_yet_to_live, lived};
+pub use mark::{forget, has_yet_to_live, mark_boot_good};
 pub use mode::{Mode, service_is_enabled};
 pub use place::config_refused;
 pub use units::Units;

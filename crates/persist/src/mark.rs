@@ -102,7 +102,7 @@ pub(crate) fn applying(state_dir: &Path, unix_time: u64) -> Result<()> {
 /// Records that the host was up long enough, or that everything was put back.
 ///
 /// Errors: the mark cannot be read or written.
-pub fn lived(state_dir: &Path) -> Result<()> {
+pub fn mark_boot_good(state_dir: &Path) -> Result<()> {
     match read_mark(state_dir)? {
         Some(mark) if mark.fate == Fate::Applying => write_mark(state_dir, &Mark { fate: Fate::Lived, ..mark }),
         _ => Ok(()),
@@ -190,12 +190,12 @@ mod tests {
         decide(&d, "one").expect("a late interface of the same boot");
         assert!(decide(&d, "two").is_err(), "the next boot");
         assert_eq!(read_mark(&d).unwrap().unwrap(), mark("one", Fate::Skipped));
-        lived(&d).unwrap();
+        mark_boot_good(&d).unwrap();
         assert!(decide(&d, "three").is_err(), "and every later one, until the user runs persist");
         forget(&d).unwrap();
         decide(&d, "three").unwrap();
         write_mark(&d, &mark("three", Fate::Applying)).unwrap();
-        lived(&d).unwrap();
+        mark_boot_good(&d).unwrap();
         decide(&d, "four").expect("that one lived");
         std::fs::write(mark_file(&d), "{").unwrap();
         assert!(decide(&d, "five").is_err(), "a mark that cannot be read is no leave");
@@ -208,7 +208,7 @@ mod tests {
         assert!(!has_yet_to_live(&d).unwrap(), "nothing was applied");
         applying(&d, 7).unwrap();
         assert!(has_yet_to_live(&d).unwrap());
-        lived(&d).unwrap();
+        mark_boot_good(&d).unwrap();
         assert!(!has_yet_to_live(&d).unwrap());
         write_mark(&d, &Mark { format: FORMAT, boot_id: "another".into(), unix_time: 7, fate: Fate::Applying })
             .unwrap();

@@ -398,7 +398,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Pl
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
         worse.for_each(|e| {
             let unit = e.unit.clone();
-            tell(e, gain(m, d, devs, intent, &all, &unit));
+            add_benefit(e, gain(m, d, devs, intent, &all, &unit));
         });
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
@@ -411,7 +411,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Pl
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
         if let Some(e) = out.last_mut().filter(|e| apart && e.unit == unit && e.after > e.before) {
-            tell(e, Some(APART.into()));
+            add_benefit(e, Some(APART.into()));
         }
         if let Some((was, is)) = modelled_load(m, devs) {
             push(&mut out, None, Some(was), Some(is), MODELLED_LOAD, |_, _| {
@@ -421,7 +421,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Pl
                 )
             });
             if let Some(e) = out.last_mut().filter(|_| is > was) {
-                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, MODELLED_LOAD)));
+                add_benefit(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, MODELLED_LOAD)));
             }
         }
     }
@@ -449,7 +449,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Pl
             });
             if let Some(e) = out.last_mut().filter(|_| b.is_some_and(|b| b < f64::from(a))) {
                 let leaves = |d: &&Dev| off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 > b.0);
-                tell(e, devs.iter().find(leaves).and_then(|d| gain_far(m, d, intent)));
+                add_benefit(e, devs.iter().find(leaves).and_then(|d| gain_far(m, d, intent)));
             }
         }
     }
@@ -489,7 +489,7 @@ pub(crate) fn free_to_move(devs: &[Dev], entries: &[PlannedSetting]) -> Option<E
     });
     let mut e = out.pop()?;
     if after > before {
-        tell(&mut e, Some("as requested".into()));
+        add_benefit(&mut e, Some("as requested".into()));
     }
     Some(e)
 }
@@ -534,7 +534,7 @@ fn nearby_instead(m: &Machine, d: &Dev, zone: &Zone, intent: &Intent) -> String 
 }
 
 /// Adds the benefit to a number that grows.
-fn tell(e: &mut Expected, gain: Option<String>) {
+fn add_benefit(e: &mut Expected, gain: Option<String>) {
     if let Some(gain) = gain {
         e.text.push_str(&format!(": {gain}"));
         e.worth = Some(gain);

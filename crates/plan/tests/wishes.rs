@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, Intent, Knob, Napi, NapiInstance,
-    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_requested,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -252,7 +252,7 @@ fn all_mistakes_are_reported_together() {
 fn unsupported_settings_are_listed_in_the_plan() {
     let mut s = host();
     s.nics[0].queue_coalesce = Fact::Absent;
-    s.nics[0].rules = not_asked();
+    s.nics[0].rules = not_requested();
     let mut i = intent(vec![
         Knob::Pause { autoneg: None, rx: Some(false), tx: None },
         Knob::Coalesce { queues: Some(vec![0, 1]), params: params(&[("rx-usecs", 5)]) },
@@ -286,7 +286,7 @@ fn unsupported_settings_are_listed_in_the_plan() {
 #[test]
 fn a_configured_setting_that_is_not_readable_is_reported_once() {
     let mut s = host();
-    (s.nics[0].features, s.nics[0].pause) = (not_asked(), not_asked());
+    (s.nics[0].features, s.nics[0].pause) = (not_requested(), not_requested());
     let knobs = vec![
         Knob::Feature { name: "lro".into(), on: false },
         Knob::Pause { autoneg: None, rx: Some(false), tx: Some(false) },

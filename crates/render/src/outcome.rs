@@ -195,7 +195,7 @@ impl Run {
 /// The outcome.
 pub fn summary(o: &Outcome, run: Run, style: &Style) -> String {
     let w = style.width;
-    let mut out = not_as_asked(o, w);
+    let mut out = not_as_requested(o, w);
     out.push_str(&super::manual_changes::outcome(&o.kept, style));
     let stands = matches!(o.verdict, RunResult::Applied | RunResult::NothingToDo);
     if stands && !o.pending.is_empty() {
@@ -224,7 +224,7 @@ pub fn summary(o: &Outcome, run: Run, style: &Style) -> String {
 }
 
 /// Settings that the kernel or the driver refused or changed to other values.
-fn not_as_asked(o: &Outcome, w: Option<usize>) -> String {
+fn not_as_requested(o: &Outcome, w: Option<usize>) -> String {
     let mut out = String::new();
     for r in &o.refused {
         let text = format!("{} {}: {}", address(&r.asked), r.failure.words, r.failure.meaning);

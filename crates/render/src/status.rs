@@ -109,7 +109,7 @@ fn problem(st: &HostStatus) -> Option<String> {
 
 /// `2 of 41 settings differ from what was applied (most of them on eth2)`
 fn differing(v: &Verify) -> Option<String> {
-    let drifted: Vec<&SettingInEffect> = v.drifted().filter(|s| was_asked(s)).collect();
+    let drifted: Vec<&SettingInEffect> = v.drifted().filter(|s| was_read(s)).collect();
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     for dev in drifted.iter().filter_map(|d| d.want.dev()) {
         *by.entry(dev).or_default() += 1;
@@ -125,7 +125,7 @@ fn differing(v: &Verify) -> Option<String> {
 }
 
 /// Whether the setting was read. Settings that `--passive` does not read are unknown and count as unchanged.
-fn was_asked(s: &SettingInEffect) -> bool {
+fn was_read(s: &SettingInEffect) -> bool {
     !matches!(&s.how, Match::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::Passive))
 }
 
@@ -225,7 +225,7 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
 
 /// The state of the settings: `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
 fn now(v: &Verify, last: Option<&HistoryEntry>, style: &Style) -> String {
-    let drifted: Vec<&SettingInEffect> = v.drifted().filter(|s| was_asked(s)).collect();
+    let drifted: Vec<&SettingInEffect> = v.drifted().filter(|s| was_read(s)).collect();
     let left_out = v.drifted().count() - drifted.len();
     if drifted.is_empty() && left_out > 0 {
         return format!("{} of {} settings as applied, {left_out} not read", v.holding(), v.settings.len());
@@ -347,7 +347,7 @@ fn remarks(s: &Snapshot, st: &HostStatus) -> BTreeMap<String, String> {
         }
     }
     let mut moved: BTreeMap<String, Vec<Address>> = BTreeMap::new();
-    let drifted = st.verify.iter().flat_map(Verify::drifted).filter(|d| was_asked(d));
+    let drifted = st.verify.iter().flat_map(Verify::drifted).filter(|d| was_read(d));
     for address in drifted.filter_map(|d| d.want.address()) {
         if let Some(dev) = address.dev() {
             moved.entry(dev.to_string()).or_default().push(address);
@@ -395,7 +395,7 @@ fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, how: StatusOptions
     if st.service.as_ref().is_some_and(|s| s.problem.is_some()) {
         return "Next: journalctl -e -u ringwise-daemon\n".into();
     }
-    if v.drifted().any(was_asked) {
+    if v.drifted().any(was_read) {
         let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");

@@ -55,7 +55,9 @@ pub(super) static RULES: &[Rule] = &[
                 let severity = if cx.goal() == Goal::Latency { Severity::Warning } else { Severity::Info };
                 let free = free(cx, &busy, topology.node_of(cpu));
                 let command = format!("taskset -pc {free} {tid}");
-                say.found(ProgramFound::BesideInterrupts { threads: found, free }).severity(severity).by_hand(command);
+                say.found(ProgramFound::BesideInterrupts { threads: found, free })
+                    .severity(severity)
+                    .manual_command(command);
             }
             Some(())
         },
@@ -98,7 +100,7 @@ pub(super) static RULES: &[Rule] = &[
                 let found =
                     say.found(ProgramFound::OnRemoteNode { threads: found, local: local.clone() }).severity(severity);
                 if !local.is_empty() {
-                    found.by_hand(command);
+                    found.manual_command(command);
                 }
             }
             Some(())
@@ -132,7 +134,7 @@ pub(super) static RULES: &[Rule] = &[
                 let excluded = cx.i.intent.exclude_cpus.union(&cpus).to_string();
                 let words = ["ringwise", "plan"].map(str::to_string).into_iter().chain(cx.arguments());
                 let command = shell::join(words.chain(["--exclude-cpus".to_string(), excluded]));
-                say.found(ProgramFound::RealTimeOnInterruptCpu { threads: found }).by_hand(command);
+                say.found(ProgramFound::RealTimeOnInterruptCpu { threads: found }).manual_command(command);
             }
             Some(())
         },

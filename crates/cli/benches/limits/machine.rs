@@ -93,8 +93,8 @@ fn complete(mut s: Snapshot) -> Snapshot {
         nic.pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) });
         nic.users = Fact::Absent;
         nic.rss = Fact::Known(Rss {
-            symmetric: ringwise_model::not_asked(),
-            contexts: ringwise_model::not_asked(),
+            symmetric: ringwise_model::not_requested(),
+            contexts: ringwise_model::not_requested(),
             table: (0..2048).map(|i| i % queues).collect(),
             function: Fact::Known("toeplitz".into()),
             key: Fact::Known("6d5a56da255b0ec2".repeat(5)),

@@ -26,7 +26,7 @@ pub(super) const INSTALLED: &str = "/usr/sbin/ringwise";
 pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let state_dir = state_dir(common);
     if a.lived {
-        ringwise_persist::lived(&state_dir)?;
+        ringwise_persist::mark_boot_good(&state_dir)?;
         return Ok(Status::Ok);
     }
     // Writing below a user's own directory needs no root, but the user must still agree.
@@ -67,7 +67,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         Some(p) => p.to_str().ok_or_else(|| Fail::error(format!("{} is not UTF-8", p.display())))?,
     };
     let there = below(&root, &config);
-    let given = says_anything(a);
+    let given = requests_any_setting(a);
     let (loaded, write) = match std::fs::read_to_string(&there) {
         Ok(_) if given => {
             let text = format!("{} exists already, so the given options would not be stored", config.display());
@@ -270,7 +270,7 @@ fn state_dir(common: &Common) -> PathBuf {
 }
 
 /// Whether the command line requests any setting.
-fn says_anything(a: &PersistArgs) -> bool {
+fn requests_any_setting(a: &PersistArgs) -> bool {
     let i = &a.intent;
     let cpus = i.cpus.is_some() || i.reserve.is_some() || i.exclude_cpus.is_some();
     let how = i.queues.is_some() || i.smt.is_some() || i.far_node.is_some() || i.latency_queues.is_some();

@@ -154,7 +154,7 @@ fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Valu
             })
         })
         .collect();
-    let not_asked: Vec<_> = ringwise_discover::left_out(s).map(|u| u.what.as_str()).collect();
+    let not_requested: Vec<_> = ringwise_discover::left_out(s).map(|u| u.what.as_str()).collect();
     let body = json!({
         "needs_somebody": page::needs_attention(st),
         "host": s.host,
@@ -172,7 +172,7 @@ fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Valu
         "control": s.control,
         "interfaces": interfaces,
         "not_shown": s.bystanders.count,
-        "not_asked": not_asked,
+        "not_asked": not_requested,
     });
     Document { schema: "ringwise.status", version: 1, body }
 }

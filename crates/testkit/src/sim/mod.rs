@@ -247,7 +247,7 @@ impl Sim {
 
     /// Another program runs `ethtool -N dev flow-type WORDS`.
     pub fn ethtool_n(&self, dev: &str, words: &str) -> Result<()> {
-        rules::by_hand(&mut self.lock(), dev, words)
+        rules::insert_from_text(&mut self.lock(), dev, words)
     }
 
     /// A packet raises this interrupt: it is counted on the CPU that handles it, and a mask that was written before takes effect.

@@ -74,7 +74,7 @@ pub(super) fn set(s: &mut State, dev: &str, cmd: IoctlCmd, payload: &[u8]) -> Re
     Ok(())
 }
 
-pub(super) fn by_hand(s: &mut State, dev: &str, words: &str) -> Result<()> {
+pub(super) fn insert_from_text(s: &mut State, dev: &str, words: &str) -> Result<()> {
     let (rule, at) = parse_rule(words).map_err(bad)?;
     let spec = FlowSpec::of(&rule, at.unwrap_or(rxnfc::LOC_ANY)).map_err(bad)?;
     set(s, dev, IoctlCmd::RuleInsert, &rxnfc::insert(&spec))

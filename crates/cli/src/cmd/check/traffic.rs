@@ -23,7 +23,7 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     let mut sampler = Sampler::new(host, &layout, true);
     let first = sampler.read(host);
     let processes = ProcessTimes::read(host);
-    let mut threads = Err(Unread::not_asked(THREADS));
+    let mut threads = Err(Unread::not_requested(THREADS));
     let halfway = || threads = processes.and_then(|p| p.busy_threads(host));
     progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
@@ -35,7 +35,7 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     }
     let pids: BTreeSet<u32> = threads.known().into_iter().flatten().map(|t| t.pid).collect();
     let connections = match one_node {
-        true => Fact::Unknown(Unread::not_asked(SOCKETS)),
+        true => Fact::Unknown(Unread::not_requested(SOCKETS)),
         false => connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known),
     };
     Rates::between(&layout, &first, &second).map(|r| Traffic { connections, ..of(&r, threads) })
@@ -79,7 +79,7 @@ fn link(l: &LinkRates) -> LinkTraffic {
 
 /// Rates alone: the exporter compares counters that it reads anyway.
 pub(super) fn without_threads(r: &Rates) -> Traffic {
-    of(r, Fact::not_asked(THREADS))
+    of(r, Fact::not_requested(THREADS))
 }
 
 fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> Traffic {
@@ -99,6 +99,6 @@ fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> Traffic {
         cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect::<BTreeMap<_, _>>(),
         protocols,
         threads,
-        connections: Fact::not_asked(SOCKETS),
+        connections: Fact::not_requested(SOCKETS),
     }
 }

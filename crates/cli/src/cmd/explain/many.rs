@@ -23,7 +23,7 @@ pub(super) fn run(cx: &mut ExplainContext, mut p: Population) -> Result<Status> 
     let steering = Steering::new(&nic, &cx.key);
     if cx.a.plain {
         let (s, nic) = (cx.host(), find(cx.host())?);
-        let steering = Steering::new(&nic, &cx.key).by_queue(one::asked(cx, &nic)?);
+        let steering = Steering::new(&nic, &cx.key).by_queue(one::requested_queue(cx, &nic)?);
         return out::answer(&many::plain(s, &nic, &steering, &p.flows)).map(|()| Status::Ok);
     }
     let now = spread(&cx.now, &nic, &steering, &p.flows);

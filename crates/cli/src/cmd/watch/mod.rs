@@ -147,7 +147,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let mut cost = Cost::new(common, real);
     let before = live.sample();
     let mut next = real.since_boot() + a.interval;
-    cost.tell(real);
+    cost.print_cost(real);
     print_unread(&before, common);
     live.first(before)?;
     loop {
@@ -155,7 +155,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
         next = (next + a.interval).max(real.since_boot());
         cost.begin();
         let now = live.sample();
-        cost.tell(real);
+        cost.print_cost(real);
         if let Some(rates) = live.take(now)?
             && !screen.show(&rates, &live.host)?
         {
@@ -188,7 +188,7 @@ impl Cost {
         self.before = proc::cpu_time();
     }
 
-    fn tell(&self, host: &dyn Host) {
+    fn print_cost(&self, host: &dyn Host) {
         if !self.wanted {
             return;
         }
