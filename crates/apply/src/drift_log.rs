@@ -67,16 +67,16 @@ impl DriftLog {
     }
 
     /// What else happened to the device meanwhile, as an explanation. `None`: not known.
-    fn happened(&self, now: &Snapshot, dev: &str) -> Option<Happened> {
+    fn happened(&self, now: &Snapshot, dev: &str) -> Option<DriftCause> {
         let nic = now.nic(dev)?;
         let was = self.devices.iter().find(|d| d.id.same_device(&nic.dev))?;
         if was.id.ifindex != nic.dev.ifindex {
-            return Some(Happened::SetUpAnew);
+            return Some(DriftCause::SetUpAnew);
         }
         let address = Address::Channels { dev: dev.to_string() };
         match (was.channels.as_ref().map(|c| c.renamed(dev)), live(now, &address)) {
-            (Some(a), Fact::Known(b)) if a != b => Some(Happened::Channels { from: Box::new(a), to: Box::new(b) }),
-            (Some(_), Fact::Known(_)) => Some(Happened::Nothing),
+            (Some(a), Fact::Known(b)) if a != b => Some(DriftCause::Channels { from: Box::new(a), to: Box::new(b) }),
+            (Some(_), Fact::Known(_)) => Some(DriftCause::Nothing),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl DriftLog {
 
 /// What was seen to have happened to a device since its settings were as applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happened {
+pub enum DriftCause {
     /// Nothing that would explain a change.
     Nothing,
     /// It has another interface index: it was unbound or unplugged, or the driver was reloaded.
@@ -99,7 +99,7 @@ pub enum Happened {
 }
 
 /// What else happened to this device since its settings were last seen as applied. `None`: not known.
-pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<Happened> {
+pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<DriftCause> {
     read(store, now)?.happened(now, dev)
 }
 

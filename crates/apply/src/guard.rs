@@ -36,7 +36,7 @@ use crate::undo::{resume, rollback};
 use crate::watch::{self, Watch};
 use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, RunResult, Store};
 
-pub use crate::guardian::{ApplierState, Watched};
+pub use crate::guardian::{ApplierState, WatchedApplier};
 pub use crate::table_guard::{FOR_TABLES, guard_tables, guard_tables_again};
 
 /// How often the guard looks. It only checks files and clocks, so a look costs two system calls.
@@ -56,7 +56,7 @@ pub fn guard(
     store: &Store,
     transaction: u64,
     lock: Option<OpenLock<OwnedFd>>,
-    watched: Option<&mut dyn Watched>,
+    watched: Option<&mut dyn WatchedApplier>,
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
@@ -99,7 +99,7 @@ struct Heard {
 }
 
 /// Listens to the applier until it is done, dies, or has been silent for too long.
-fn listen(cx: &HostAccess, store: &Store, transaction: u64, watched: &mut dyn Watched) -> Result<Heard, Error> {
+fn listen(cx: &HostAccess, store: &Store, transaction: u64, watched: &mut dyn WatchedApplier) -> Result<Heard, Error> {
     let mut heard = Heard { why: "the process that applied it is gone".into(), known: None, hung: None };
     let mut silent = Duration::ZERO;
     loop {

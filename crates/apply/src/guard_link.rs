@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, local, proc};
 
 use crate::guard_error::GuardError;
-use crate::guardian::{ApplierState, Watched};
+use crate::guardian::{ApplierState, WatchedApplier};
 use crate::{Armed, Halt, Lost, OpenLock, SignOfLife};
 
 /// First message: with the lock of a transaction, or without a lock.
@@ -211,7 +211,7 @@ impl Link {
     }
 }
 
-impl Watched for Link {
+impl WatchedApplier for Link {
     fn look(&mut self, wait: Duration) -> ApplierState {
         if let Some(seen) = self.heard() {
             return seen;

@@ -8,7 +8,7 @@ struct Here {
     state: PathBuf,
     run: PathBuf,
     program: PathBuf,
-    tested: Tested,
+    tested: TestedProgram,
 }
 
 impl Here {
@@ -21,7 +21,7 @@ impl Here {
         fs::create_dir(&state).unwrap();
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { top, state, run, program, tested: Tested::default() }
+        Self { top, state, run, program, tested: TestedProgram::default() }
     }
 
     fn search<'a>(&'a self, program: &'a Path, copies_only: bool) -> Search<'a> {

@@ -24,7 +24,7 @@ use ringwise_sys::guardian;
 use crate::guard_ahead::{GuardAhead, StartedAhead};
 use crate::guard_error::{GuardError, UnusableFiles};
 use crate::guard_link::{LOCK, Lines, Linked, TABLES};
-use crate::guard_place::{Place, Search, Tested, test_installed};
+use crate::guard_place::{Place, Search, TestedProgram, test_installed};
 use crate::guard_start::{
     EACH, GuardSocket, SLOW, Unit, accept, first_has_ended, guard_args, has_systemd, is_ours, start_by_ourselves,
     start_by_systemd,
@@ -46,7 +46,7 @@ pub struct Process {
     /// How long this process may give no sign of life, see [`crate::Policy::silence`].
     pub silence: Duration,
     /// What this process knows about the installed program.
-    pub tested: Tested,
+    pub tested: TestedProgram,
     /// The guard that was started for the next transaction.
     pub ahead: GuardAhead,
 }
@@ -63,7 +63,7 @@ impl Default for Process {
             run: "/run/ringwise".into(),
             bound,
             silence,
-            tested: Tested::default(),
+            tested: TestedProgram::default(),
             ahead: GuardAhead::default(),
         }
     }

@@ -87,14 +87,14 @@ mod write_setting;
 
 pub use adopt::{adopt, adoptable};
 pub use balance::{BalancedSetting, balance_step, may_be_moved, restore_balanced};
-pub use drift_log::{Happened, happened, note_seen};
+pub use drift_log::{DriftCause, happened, note_seen};
 pub use error::{ChangedSetting, Error, Refusal};
 pub use event::{Event, Phase};
 pub use families::{families, parts};
 pub use guard_ahead::GuardAhead;
 pub use guard_error::{FileFault, GuardError, UnusableFiles};
 pub use guard_link::Link;
-pub use guard_place::{Tested, remove_copy};
+pub use guard_place::{TestedProgram, remove_copy};
 pub use guard_process::Process;
 pub use guardian::{Armed, Guardian, Job};
 pub use history::{history, replaces_another, verify, verify_in};

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::balance::restore_balanced;
-use crate::guardian::{ApplierState, Watched};
+use crate::guardian::{ApplierState, WatchedApplier};
 use crate::state_file::{self, SUMMED};
 use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, RunResult, Store};
 
@@ -90,7 +90,7 @@ fn boot_id(host: &dyn Host) -> Option<String> {
 pub fn guard_tables(
     host: &Arc<dyn Host>,
     store: &Store,
-    watched: &mut dyn Watched,
+    watched: &mut dyn WatchedApplier,
     policy: &Policy,
 ) -> Result<Option<Outcome>, Error> {
     loop {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{ApplierState, Watched, guard_tables};
+use ringwise_apply::guard::{ApplierState, WatchedApplier, guard_tables};
 use ringwise_apply::{Ending, Halt, Journals, Request, RunResult, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting, live};
 use ringwise_model::{CpuId, Title};
@@ -53,7 +53,7 @@ fn table(sim: &Arc<Sim>) -> Setting {
 /// The process that followed the load is gone.
 struct Gone;
 
-impl Watched for Gone {
+impl WatchedApplier for Gone {
     fn look(&mut self, _: Duration) -> ApplierState {
         ApplierState::Died("gone".into())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{ApplierState, Watched, guard};
+use ringwise_apply::guard::{ApplierState, WatchedApplier, guard};
 use ringwise_apply::{Halt, OpenLock, Outcome, Policy, RunResult, Store};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
@@ -66,7 +66,7 @@ struct Script<F: FnMut()> {
     meanwhile: F,
 }
 
-impl<F: FnMut()> Watched for Script<F> {
+impl<F: FnMut()> WatchedApplier for Script<F> {
     fn look(&mut self, _: Duration) -> ApplierState {
         if self.answered == 1 {
             (self.meanwhile)();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Event, Happened, Outcome, Policy, RunResult, TransactionKind, Verify};
+use ringwise_apply::{DriftCause, Event, Outcome, Policy, RunResult, TransactionKind, Verify};
 use ringwise_knob::{ManualChange, Match, Origin, Setting, Window};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
@@ -132,11 +132,11 @@ fn what_else_happened_to_the_device_is_evidence() {
     verify(&sim, &dir);
     by_hand(&sim, "eth0", 2, "7");
     verify(&sim, &dir);
-    assert_eq!(happened(&sim), Some(Happened::Nothing));
+    assert_eq!(happened(&sim), Some(DriftCause::Nothing));
     sim.ethtool_l("eth0", 4).unwrap();
     sim.sleep_past_link();
     verify(&sim, &dir);
-    let Some(Happened::Channels { from, to }) = happened(&sim) else { panic!("{:?}", happened(&sim)) };
+    let Some(DriftCause::Channels { from, to }) = happened(&sim) else { panic!("{:?}", happened(&sim)) };
     assert_eq!((from.value_text(), to.value_text()), ("combined 8".into(), "combined 4".into()));
 }
 

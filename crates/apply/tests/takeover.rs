@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{ApplierState, Watched, guard};
+use ringwise_apply::guard::{ApplierState, WatchedApplier, guard};
 use ringwise_apply::{Ending, Event, Halt, OpenLock, Outcome, Phase, Policy, RunResult, TrialResult};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
@@ -43,7 +43,7 @@ impl Applier {
     }
 }
 
-impl Watched for Applier {
+impl WatchedApplier for Applier {
     fn look(&mut self, wait: Duration) -> ApplierState {
         if !std::mem::replace(&mut self.begun, true) {
             return ApplierState::Begun;

@@ -17,7 +17,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use drops::{DropFound, Grown};
+pub use drops::{DropFound, GrownCounter};
 pub use forward::ForwardFound;
 pub use host::HostFound;
 pub use irq::{IrqFound, Misdelivered};

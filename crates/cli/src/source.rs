@@ -9,7 +9,7 @@ use ringwise_model::shell::quote;
 use ringwise_model::{Cause, Nic, Snapshot};
 use ringwise_sys::{Captured, Host, Real, proc};
 
-use crate::args::{Common, From};
+use crate::args::{Common, SourceArgs};
 use crate::exit::{Fail, Result};
 use crate::out;
 use ringwise_text::plural;
@@ -53,7 +53,7 @@ fn is_plan(word: &str) -> bool {
 }
 
 /// Opens the recording of `--from`, or this host.
-pub(crate) fn open(from: &From) -> Result<Source> {
+pub(crate) fn open(from: &SourceArgs) -> Result<Source> {
     match &from.from {
         Some(path) => recording(path).or_else(|e| within(path).unwrap_or_else(|| Err(unreadable(path, &e)))),
         None if from.passive => live().map(Source::by_files_alone),

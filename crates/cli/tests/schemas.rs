@@ -17,7 +17,7 @@ use ringwise_model::{
     CpuId, CpuSet, DevId, Fact, Goal, Intent, NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, Snapshot,
     Subject, TrafficSample, Unread,
 };
-use ringwise_observe::{How, Stuck};
+use ringwise_observe::{StallKind, Stuck};
 use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
 use ringwise_render::json::{Document, snapshot};
 use ringwise_render::verify_history::{self, InterruptCount, Observed};
@@ -290,8 +290,8 @@ fn outcomes_verify_history() {
         ending: Ending::Closed { why: "another boot".into() },
         trial: Some(on_trial(TrialResult::Confirmed { by: Some("anna".into()) })),
         stuck: vec![
-            Stuck { dev: "eth1".into(), queue: 3, how: How::NothingCompleted { ms: 3000, bytes: 3028 } },
-            Stuck { dev: "eth1".into(), queue: 4, how: How::TimedOut { times: 1 } },
+            Stuck { dev: "eth1".into(), queue: 3, how: StallKind::NothingCompleted { ms: 3000, bytes: 3028 } },
+            Stuck { dev: "eth1".into(), queue: 4, how: StallKind::TimedOut { times: 1 } },
         ],
         damaged: 2,
         undone_by: None,

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Event, Failure, Happened, HistoryEntry, NotPutBack, Outcome, Phase, SettingInEffect, TransactionKind,
+    DriftCause, Ending, Event, Failure, HistoryEntry, NotPutBack, Outcome, Phase, SettingInEffect, TransactionKind,
     Verify,
 };
 use ringwise_cli::logbook;
 use ringwise_knob::{Match, Setting, VectorName, Window};
 use ringwise_model::{Boot, CpuId, Fact, Snapshot, Unread};
-use ringwise_observe::How;
+use ringwise_observe::StallKind;
 use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
 use ringwise_render::manual_changes::{Advice, Evidence};
-use ringwise_render::outcome::{self, Before};
+use ringwise_render::outcome::{self, ValuesBefore};
 use ringwise_render::status::{self, HostStatus, StatusOptions, UnrestoredSettings};
 use ringwise_render::verify_history::{self, InterruptCount, Observed};
 use ringwise_text::Style;
@@ -52,7 +52,7 @@ fn outcome(verdict: &str) -> Outcome {
 
 #[test]
 fn a_line_as_it_happens() {
-    let before: Before = [(irq(0, "8").address().unwrap(), "0-15".to_string())].into();
+    let before: ValuesBefore = [(irq(0, "8").address().unwrap(), "0-15".to_string())].into();
     let style = Style::plain(Some(80));
     let done = |setting: Setting, how: Match| Event::Done {
         phase: Phase::Apply,
@@ -169,14 +169,14 @@ fn drift_is_reported_setting_by_setting() {
             ..seen(5, "11", Some(""), Some(0))
         },
         InterruptCount {
-            stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }),
+            stuck: Some(StallKind::NothingCompleted { ms: 3000, bytes: 3028 }),
             ..seen(6, "13", Some(""), Some(0))
         },
     ];
     let advice = Advice {
         again: Some("ringwise apply --goal forward".into()),
         last: Some(12),
-        evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
+        evidence: Evidence { devices: vec![("eth2".into(), DriftCause::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };
     let programs = programs();

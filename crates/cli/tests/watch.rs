@@ -210,16 +210,16 @@ fn flows_against_their_schema() {
     use ringwise_flow::UdpPortsGain;
     use ringwise_kfmt::packet::{Flow, frame_of};
     use ringwise_kfmt::traffic_class::TrafficClass;
-    use ringwise_observe::{FlowRules, Means};
+    use ringwise_observe::{AvailableRemedies, FlowRules};
     use ringwise_tui::lines::{Shape, flows};
     let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     let mut i = flows::Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..flows::Interval::default() };
-    i.means = Some(Means {
+    i.means = Some(AvailableRemedies {
         dev: "eth1".into(),
         cpus: "0-3".parse().unwrap(),
         udp_fields: [("udp4", "sd".to_string())].into(),
         flow_rules: FlowRules::Off,
-        ..Means::default()
+        ..AvailableRemedies::default()
     });
     i.udp_ports = Some(UdpPortsGain {
         flow_types: vec!["udp4"],

@@ -23,7 +23,7 @@ const JOURNALS: usize = 10;
 
 /// What one look has to write.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct PendingWrites {
     pub steps: Vec<Step>,
     pub already: Vec<Setting>,
     /// Record `already` even if there are no steps.
@@ -32,7 +32,7 @@ pub(crate) struct Work {
     pub notes: Vec<String>,
 }
 
-impl Default for Work {
+impl Default for PendingWrites {
     fn default() -> Self {
         Self { steps: Vec::new(), already: Vec::new(), record: false, cause: Cause::Reset, notes: Vec::new() }
     }
@@ -64,7 +64,7 @@ impl Service<'_> {
     }
 
     /// Writes again what was lost. What interrupts traffic is left out if the way in would be cut.
-    pub(crate) fn act(&mut self, work: Work, now: &Snapshot) -> Result<Next, String> {
+    pub(crate) fn act(&mut self, work: PendingWrites, now: &Snapshot) -> Result<Next, String> {
         let mut steps = work.steps;
         order(&mut steps, |s| (&s.from, &s.setting));
         let interfaces = names(steps.iter().map(|s| &s.setting).chain(work.already.iter().filter(|_| work.record)));

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ringwise_adapt::Settled;
-use ringwise_adapt::groups::{Counted, EVERY, GroupChange, Groups, Suggested, judge};
+use ringwise_adapt::groups::{Counted, EVERY, GroupChange, Groups, SuggestedGroups, judge};
 use ringwise_adapt::judge::{AFTER, RestoreReason};
 use ringwise_knob::Reason;
 use ringwise_model::TrafficSample;
@@ -123,7 +123,7 @@ impl Service<'_> {
     }
 
     /// What a plan would choose by this sample. `None`: nothing can be planned now, or the goal makes no groups here.
-    fn suggestion(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<Suggested>, String> {
+    fn suggestion(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<SuggestedGroups>, String> {
         if self.groups.interfaces.get(dev).is_some_and(|f| f.stale || f.state.is_none()) {
             if self.groups.moved().any(|(moved, _)| moved == dev) {
                 // Another request, or another number of queues: a look restores what does not belong to it.
@@ -145,13 +145,19 @@ impl Service<'_> {
         Ok(self.plan_for_sample(dev, sample)?.map(|plan| suggested(&plan, dev)))
     }
 
-    fn describe(&self, dev: &str, change: GroupChange, found: Suggested) -> GroupsChanged {
+    fn describe(&self, dev: &str, change: GroupChange, found: SuggestedGroups) -> GroupsChanged {
         let queues = self.queue_counts.get(dev).map_or(0, |[rx, _]| *rx as u32);
         GroupsChanged::of(change, queues, found.busy_percent)
     }
 
     /// `false`: nothing can be planned now.
-    fn regroup(&mut self, dev: &str, change: GroupChange, found: Suggested, rates: &Rates) -> Result<bool, String> {
+    fn regroup(
+        &mut self,
+        dev: &str,
+        change: GroupChange,
+        found: SuggestedGroups,
+        rates: &Rates,
+    ) -> Result<bool, String> {
         let single = |service: &Self| service.follow.as_ref().is_some_and(|f| f.moved().contains_key(dev));
         if single(self) {
             // Both write tables and interrupts.

@@ -10,11 +10,11 @@ use ringwise_knob::{
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
 use crate::evidence::Evidence;
-use crate::losses::{About, Loss, judge};
+use crate::losses::{Loss, LossContext, judge};
 
 /// What the service knows when it looks.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct KeepInput<'a> {
     /// The host as it is now.
     pub now: &'a Snapshot,
     /// What is in effect, with what the service itself has written.
@@ -39,7 +39,7 @@ pub struct Look<'a> {
 
 /// What follows from it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Todo {
+pub struct KeepDecision {
     /// Steps that write again what was applied, in writing order.
     pub steps: Vec<Step>,
     /// Present values of settings that only the service had changed, for a layout that is not needed any more. Something else has
@@ -58,8 +58,8 @@ pub struct Todo {
 }
 
 /// Decides interface by interface.
-pub fn todo(look: Look) -> Todo {
-    let mut out = Todo::default();
+pub fn todo(look: KeepInput) -> KeepDecision {
+    let mut out = KeepDecision::default();
     let mut target = SettingMap::new();
     let base = by_device(look.base);
     for (dev, settings) in by_device(look.in_effect) {
@@ -134,14 +134,14 @@ pub fn todo(look: Look) -> Todo {
 
 /// What the service made for a layout that is not needed any more, with the value before: the weights of a table while a CPU was
 /// offline.
-fn only_by_the_service<'a>(look: Look<'a>, dev: &'a str) -> impl Iterator<Item = (Address, Setting)> + 'a {
+fn only_by_the_service<'a>(look: KeepInput<'a>, dev: &'a str) -> impl Iterator<Item = (Address, Setting)> + 'a {
     let own = look.in_effect.made.iter().filter(|m| m.as_left).filter_map(|m| Some((m.address()?, m)));
     own.filter(move |(a, _)| a.dev() == Some(dev) && !in_base(look, a)).map(|(a, m)| (a, m.before.clone()))
 }
 
 /// Takes out changes of the service that are not needed any more and that something else has undone: a driver that was loaded
 /// again while the table had weights, before the CPU came back. Returns the present values.
-fn take_undone(found: &mut Vec<(&SettingInEffect, Loss)>, look: Look) -> Vec<Setting> {
+fn take_undone(found: &mut Vec<(&SettingInEffect, Loss)>, look: KeepInput) -> Vec<Setting> {
     let made = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
     let before = |a: &Address| balanced(look, a).map(|t| &t.base).or_else(|| made(a));
     let is_undone = |(s, loss): &(&SettingInEffect, Loss)| {
@@ -153,7 +153,7 @@ fn take_undone(found: &mut Vec<(&SettingInEffect, Loss)>, look: Look) -> Vec<Set
 }
 
 /// The setting, if the service has moved it because of the load.
-fn balanced<'a>(look: Look<'a>, address: &Address) -> Option<&'a BalancedSetting> {
+fn balanced<'a>(look: KeepInput<'a>, address: &Address) -> Option<&'a BalancedSetting> {
     look.balanced.iter().find(|t| t.address == *address)
 }
 
@@ -166,17 +166,17 @@ pub(crate) fn steers_flows(address: &Address) -> bool {
 }
 
 /// Whether the service may have written another value than the one that was applied, because a program listens elsewhere.
-fn follows_program(look: Look, address: &Address) -> bool {
+fn follows_program(look: KeepInput, address: &Address) -> bool {
     steers_flows(address) && address.dev().is_some_and(|d| look.programs.contains(d))
 }
 
 /// Whether people or the configuration have applied this setting.
-fn in_base(look: Look, address: &Address) -> bool {
+fn in_base(look: KeepInput, address: &Address) -> bool {
     look.base.settings.iter().any(|s| s.want.address().as_ref() == Some(address))
 }
 
 /// What belongs to a layout stays marked as such, so that the plan for another layout removes it.
-fn rule(look: Look, address: &Address) -> &'static str {
+fn rule(look: KeepInput, address: &Address) -> &'static str {
     let mut made = look.base.made.iter().chain(look.in_effect.made.iter().filter(|_| follows_program(look, address)));
     match made.any(|m| m.address().as_ref() == Some(address)) {
         true if matches!(address, Address::RssTable { .. }) => FOR_SHARES,
@@ -196,11 +196,11 @@ fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&SettingInEffect>> {
     out
 }
 
-fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a SettingInEffect]) -> Vec<(&'a SettingInEffect, Loss)> {
+fn losses<'a>(look: KeepInput, nic: &Nic, settings: &[&'a SettingInEffect]) -> Vec<(&'a SettingInEffect, Loss)> {
     let ban = |how: fn(&Match) -> bool| {
         settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && how(&s.how))
     };
-    let about = About {
+    let about = LossContext {
         now: look.now,
         heard: look.evidence.of(&nic.dev),
         anew: look.anew.contains(nic.name()),
@@ -232,7 +232,7 @@ fn other_channels(settings: &[&SettingInEffect]) -> bool {
 
 /// Whether what was applied can be written to this interface as it is now: each of its queues exists, no queue is without a
 /// setting, and every CPU is online.
-fn fits(base: &[&SettingInEffect], nic: &Nic, look: Look) -> bool {
+fn fits(base: &[&SettingInEffect], nic: &Nic, look: KeepInput) -> bool {
     let now = look.now;
     let exist = base.iter().all(|s| s.how != Match::Gone);
     let cpus = |s: &Setting| match s {
@@ -257,6 +257,6 @@ fn fits(base: &[&SettingInEffect], nic: &Nic, look: Look) -> bool {
 }
 
 /// Traffic is interrupted only for an interface that was just set up again, whose traffic has been interrupted anyway.
-fn may_write(address: &Address, look: Look, dev: &str) -> bool {
+fn may_write(address: &Address, look: KeepInput, dev: &str) -> bool {
     !address.interrupts_traffic_on(look.now) || look.anew.contains(dev)
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::act::{WHO, action};
 use crate::compared::Compared;
 use crate::event::Event;
-use crate::evidence::Heard;
+use crate::evidence::InterfaceEvents;
 use crate::follow::{Finding, Follow, LoadFinding, News, Rules};
 use crate::followed_groups::LeftGroups;
 use crate::move_reason::{Actuator, MoveReason};
@@ -245,7 +245,7 @@ impl Service<'_> {
     }
 
     /// What was heard about this interface. What is in effect after a change of its link is a new base of the adapter.
-    fn hear_interruption(&mut self, seen: &Compared, dev: &str) -> Heard {
+    fn hear_interruption(&mut self, seen: &Compared, dev: &str) -> InterfaceEvents {
         let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
         if heard.link || heard.bound {
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));

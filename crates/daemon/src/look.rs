@@ -9,11 +9,11 @@ use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
-use crate::act::Work;
+use crate::act::PendingWrites;
 use crate::compared::{Ahead, Compared, LoadLayout, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
-use crate::keep::{Look, Todo, steers_flows, todo};
+use crate::keep::{KeepDecision, KeepInput, steers_flows, todo};
 use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
@@ -163,8 +163,8 @@ impl Service<'_> {
     }
 
     /// What has to be written, from what was read.
-    pub(crate) fn todo(&self, seen: &Compared, resting: &BTreeSet<String>, newly_isolated: &CpuSet) -> Todo {
-        todo(Look {
+    pub(crate) fn todo(&self, seen: &Compared, resting: &BTreeSet<String>, newly_isolated: &CpuSet) -> KeepDecision {
+        todo(KeepInput {
             now: &seen.now,
             in_effect: &seen.in_effect,
             base: &seen.base,
@@ -255,7 +255,7 @@ impl Service<'_> {
     }
 
     /// Reports each manual change once.
-    fn report_manual(&mut self, t: &Todo, seen: &Compared) {
+    fn report_manual(&mut self, t: &KeepDecision, seen: &Compared) {
         let present: SettingMap =
             t.manual.iter().filter_map(|m| Some((m.address()?, m.setting.clone()))).collect::<BTreeMap<_, _>>();
         for m in &t.manual {
@@ -278,11 +278,11 @@ impl Service<'_> {
     fn work(
         &mut self,
         full: bool,
-        t: Todo,
+        t: KeepDecision,
         seen: &Compared,
         resting: &BTreeSet<String>,
         ahead: Option<Ahead>,
-    ) -> Result<Work, String> {
+    ) -> Result<PendingWrites, String> {
         let mut paused = self.contested(&t);
         paused.extend(resting.iter().cloned());
         let basis = self.basis(seen, &t.manual);
@@ -298,7 +298,7 @@ impl Service<'_> {
         let mut undone = t.undone;
         undone.retain(|s| s.dev().is_none_or(|d| !paused.contains(d)));
         let record = !undone.is_empty();
-        let mut work = Work { steps: t.steps, record, already: undone, ..Work::default() };
+        let mut work = PendingWrites { steps: t.steps, record, already: undone, ..PendingWrites::default() };
         work.already.extend(t.held.into_iter().filter(|s| s.dev().is_none_or(|d| !paused.contains(d))));
         work.steps.retain(|s| s.setting.dev().is_none_or(|d| !paused.contains(d)));
         work.cause = match t.lost.values().next() {
@@ -351,7 +351,7 @@ impl Service<'_> {
     }
 
     /// Interfaces on which a competing program moved settings back too often.
-    fn contested(&mut self, t: &Todo) -> BTreeSet<String> {
+    fn contested(&mut self, t: &KeepDecision) -> BTreeSet<String> {
         let moment = self.moment();
         let banned = t.lost.iter().filter(|(_, loss)| **loss == Loss::Ban).map(|(dev, _)| dev.clone());
         let mut out = BTreeSet::new();

@@ -4,7 +4,7 @@ use ringwise_apply::SettingInEffect;
 use ringwise_knob::{Address, Family, Match, Setting, rss};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 
-use crate::evidence::Heard;
+use crate::evidence::InterfaceEvents;
 
 /// Why a setting is not as applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +32,11 @@ impl Loss {
 
 /// What is known besides the setting.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'a> {
+pub struct LossContext<'a> {
     /// The host as it is now.
     pub now: &'a Snapshot,
     /// What was heard about the interface.
-    pub heard: Heard,
+    pub heard: InterfaceEvents,
     /// The interface has another index than when it was written to: its driver was loaded again, or it was plugged again.
     pub anew: bool,
     /// Its channel counts are not those that were applied.
@@ -52,7 +52,7 @@ pub struct About<'a> {
 }
 
 /// `None`: the setting is as applied.
-pub fn judge(s: &SettingInEffect, about: About) -> Option<Loss> {
+pub fn judge(s: &SettingInEffect, about: LossContext) -> Option<Loss> {
     match &s.how {
         how if how.holds() => return None,
         Match::Unknown(_) => return Some(Loss::Unread),
@@ -96,7 +96,7 @@ pub fn judge(s: &SettingInEffect, about: About) -> Option<Loss> {
 
 /// Whether the kernel moved the interrupt because its CPU went offline: it then allows every CPU that is online, and this
 /// mask stays when the CPU is back.
-fn moved_by_kernel(want: &Setting, now: &Setting, default: bool, about: About) -> bool {
+fn moved_by_kernel(want: &Setting, now: &Setting, default: bool, about: LossContext) -> bool {
     let (Setting::IrqCpus { cpus: want, .. }, Setting::IrqCpus { cpus: now, .. }) = (want, now) else { return false };
     let online = &about.now.topology.online;
     let offline = want.iter().any(|c| !online.contains(c));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringwise_apply::ProcessId;
 use ringwise_kfmt::notification::{self, InterfaceChange};
 use ringwise_model::words::with_causes;
-use ringwise_sys::monitor::{Channel, Heard, Monitor};
+use ringwise_sys::monitor::{Channel, Monitor, MonitorEvent};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Host, guardian, io_text, memory};
 
@@ -132,17 +132,17 @@ impl Service<'_> {
         let (evidence, totals, links) = (&mut self.evidence, &mut self.state.totals, &mut self.link_losses);
         let mut heard = false;
         monitor.drain(&mut |h| match h {
-            Heard::Lost(_) => {
+            MonitorEvent::Lost(_) => {
                 totals.overflows += 1;
                 evidence.lost();
                 heard = true;
             }
-            Heard::File(_) => {
+            MonitorEvent::File(_) => {
                 evidence.cpus = true;
                 totals.heard.files += 1;
                 heard = true;
             }
-            Heard::Datagram(channel, bytes) => {
+            MonitorEvent::Datagram(channel, bytes) => {
                 match understood(channel, bytes, evidence, &mut |change| links.heard(change, now)) {
                     Some(matters) => {
                         *count(&mut totals.heard, channel) += u64::from(matters);

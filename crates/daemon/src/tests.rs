@@ -11,7 +11,7 @@ use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 use crate::evidence::Evidence;
-use crate::keep::{Look, Todo, todo};
+use crate::keep::{KeepDecision, KeepInput, todo};
 
 fn host() -> Snapshot {
     let nic = |n: &str| NicSpec::new(n, "igb", Some(0), 4, 4);
@@ -53,12 +53,12 @@ fn verify(now: &Snapshot, wants: &[Setting]) -> Verify {
     }
 }
 
-fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) -> Todo {
+fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) -> KeepDecision {
     let v = verify(now, base);
     let anew: BTreeSet<String> = anew.iter().map(ToString::to_string).collect();
     let resting = BTreeSet::new();
     let known = SettingMap::new();
-    todo(Look {
+    todo(KeepInput {
         now,
         in_effect: &v,
         base: &v,
@@ -98,7 +98,7 @@ fn reset(s: &mut Snapshot) {
 fn nothing_to_do_where_everything_is_as_applied() {
     let now = as_applied();
     for e in [Evidence::default(), Evidence::incomplete(), heard(Change::Link), heard(Change::Rings)] {
-        assert_eq!(look(&now, &applied(), &e, &[]), Todo::default());
+        assert_eq!(look(&now, &applied(), &e, &[]), KeepDecision::default());
     }
     // Without a lost setting a new channel count alone is a reason to plan: other queues may be without a CPU.
     let mut fewer = now;
@@ -124,7 +124,7 @@ fn what_a_reset_has_lost_is_written_again() {
         assert!(applied().iter().all(|s| written.contains(s)) && t.manual.is_empty() && t.plan.is_empty());
         assert!(t.steps.iter().all(|s| s.reason == ringwise_knob::Reason::AppliedBefore { transaction: 7 }));
         let after = ringwise_testkit::project::project(&now, &written);
-        assert_eq!(look(&after, &applied(), &e, anew), Todo::default(), "and then there is nothing to do");
+        assert_eq!(look(&after, &applied(), &e, anew), KeepDecision::default(), "and then there is nothing to do");
     }
 }
 
@@ -233,7 +233,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     own[3] = elsewhere;
     let (in_effect, base) = (verify(&now, &own), verify(&now, &applied()));
     let (none, known) = (BTreeSet::new(), SettingMap::new());
-    let t = todo(Look {
+    let t = todo(KeepInput {
         now: &now,
         in_effect: &in_effect,
         base: &base,
@@ -248,7 +248,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
     // An interface at rest is skipped.
     let resting = BTreeSet::from(["eth0".to_string()]);
-    let t = todo(Look {
+    let t = todo(KeepInput {
         now: &now,
         in_effect: &in_effect,
         base: &base,
@@ -260,7 +260,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
         newly_isolated: &CpuSet::new(),
         known: &known,
     });
-    assert_eq!(t, Todo::default());
+    assert_eq!(t, KeepDecision::default());
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn queues_leave_only_cpus_that_were_isolated_later() {
     e.cpus = true;
     let (none, known) = (BTreeSet::new(), SettingMap::new());
     let plan = |newly_isolated: &CpuSet| {
-        let look = Look {
+        let look = KeepInput {
             now: &now,
             in_effect: &v,
             base: &v,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ringwise_kfmt::inet_diag::{self, Talk};
+use ringwise_kfmt::inet_diag::{self, TcpConnection};
 use ringwise_kfmt::sockets::{self, Connected};
 use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::{ControlReason, CpuId, CpuSet, Fact, Unread};
@@ -83,15 +83,15 @@ pub fn connected_addresses(host: &dyn Host, pids: &BTreeSet<u32>) -> Result<BTre
 
 /// Connections with their protocol and received packets so far, if the kernel counts them (TCP).
 #[derive(Debug, Clone, Default)]
-pub struct Talks {
+pub struct OpenConnections {
     /// IP protocol number (6 TCP, 17 UDP), and the connection; packets of UDP are never counted.
-    pub all: Vec<(u8, Talk)>,
+    pub all: Vec<(u8, TcpConnection)>,
     /// Why they come from `/proc`, which does not count packets.
     pub uncounted: Option<String>,
 }
 
 /// Of this machine, by sock_diag; where the kernel has none, from `/proc/net`.
-pub fn talks(host: &dyn Host) -> Result<Talks, String> {
+pub fn talks(host: &dyn Host) -> Result<OpenConnections, String> {
     let asked = || -> Result<Vec<_>, String> {
         let mut all = Vec::new();
         for (protocol, v6) in [(6, false), (6, true), (17, false), (17, true)] {
@@ -109,10 +109,11 @@ pub fn talks(host: &dyn Host) -> Result<Talks, String> {
         Ok(all)
     };
     match asked() {
-        Ok(all) => Ok(Talks { all, uncounted: None }),
+        Ok(all) => Ok(OpenConnections { all, uncounted: None }),
         Err(why) => {
-            let all = connections(host)?.into_iter().map(|(p, ends)| (p, Talk { ends, received: None })).collect();
-            Ok(Talks { all, uncounted: Some(why) })
+            let all =
+                connections(host)?.into_iter().map(|(p, ends)| (p, TcpConnection { ends, received: None })).collect();
+            Ok(OpenConnections { all, uncounted: Some(why) })
         }
     }
 }

@@ -23,4 +23,4 @@ pub use fill::counters;
 pub use http::{Bounds, PageResult, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
-pub use state::{Findings, Last, Own, Service, VerifyCounts, findings, own, service, standing};
+pub use state::{ExporterFacts, Findings, LastTransaction, Service, VerifyCounts, findings, own, service, standing};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use parse::{Kind, parse};
 use ringwise_export::{
-    Findings, Form, Keeper, Last, Own, Page, Service, Value, VerifyCounts, counters, findings, own, service, standing,
-    table,
+    ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, Service, Value, VerifyCounts, counters, findings,
+    own, service, standing, table,
 };
 use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
 use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
@@ -68,7 +68,7 @@ fn what_is_applied() -> VerifyCounts {
         settings: [(String::new(), [1, 0, 0]), ("eth0".into(), [4, 2, 1])].into(),
         unfinished: false,
         trial_until_unix: Some(99),
-        last: Some(Last { transaction: 14, kind: "apply".into(), verdict: "kept".into(), unix_time: 5 }),
+        last: Some(LastTransaction { transaction: 14, kind: "apply".into(), verdict: "kept".into(), unix_time: 5 }),
     }
 }
 
@@ -103,7 +103,7 @@ fn page(keep: &mut Keeper, layout: &Layout, c: &Counters) -> Page {
     standing(&mut p, &what_is_applied());
     findings(&mut p, &what_is_found());
     service(&mut p, Some(&what_the_service_does()));
-    own(&mut p, &Own { version: "0.1.0", lasts: true, limit: 10_000, ..Own::default() }, keep);
+    own(&mut p, &ExporterFacts { version: "0.1.0", lasts: true, limit: 10_000, ..ExporterFacts::default() }, keep);
     p
 }
 
@@ -173,7 +173,7 @@ fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
 fn what_is_not_known_is_not_told() {
     let mut p = Page::default();
     standing(&mut p, &VerifyCounts::default());
-    let own_page = Own { version: "0.1.0", limit: 500, ..Own::default() };
+    let own_page = ExporterFacts { version: "0.1.0", limit: 500, ..ExporterFacts::default() };
     own(&mut p, &own_page, &Keeper::new(10));
     let text = p.render(Form::Prometheus, 10_000);
     let got = parse(&text, false).unwrap();

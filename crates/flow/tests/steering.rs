@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_flow::chain::{self, FlowRoute, Route};
 use ringwise_flow::population::spread;
 use ringwise_flow::rfs_paths::{RfsPath, RfsUse, rfs_paths};
-use ringwise_flow::stack::{Reach, Rps, landing};
+use ringwise_flow::stack::{NodeDistance, Rps, landing};
 use ringwise_flow::steering::ignored_table_warning;
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::toeplitz::bit_by_bit;
@@ -298,7 +298,7 @@ fn the_way_through_and_its_crossings() {
     let way = FlowRoute { route: Route::Dev("eth1".into()), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     let cpu = d.arrival.as_ref().unwrap().landing.as_ref().unwrap().cpu.clone().unwrap();
-    assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), Reach::Near));
+    assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), NodeDistance::Near));
     let sending = &d.departure.as_ref().unwrap().sending;
     assert_eq!((sending.queue, sending.by.as_str()), (Some(4), "XPS of CPU 0"));
     assert_eq!(sending.cpu.as_ref().unwrap().cpu, CpuId(4));

@@ -26,12 +26,12 @@ mod request;
 mod standing;
 mod wanted;
 
-pub use error::{Class, Error, Misfit, Result};
+pub use error::{Class, Error, PlanMismatch, Result};
 pub use flows::look_up;
 pub use goals::{implied, role};
 pub use in_effect::in_effect;
 pub use manual_changes::{ManualChangePolicy, hands, late};
-pub use missing::Missing;
+pub use missing::UnsteeredFlow;
 pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
 pub use planning::{Planning, PlanningHost};
 pub use program_cpus::compare_programs;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::flows;
 use crate::goals;
 use crate::manual_changes::{ManualChangePolicy, hands};
-use crate::missing::Missing;
+use crate::missing::UnsteeredFlow;
 use crate::replan::Replanner;
 
 /// The host as read, and what earlier transactions know about it.
@@ -42,7 +42,7 @@ pub struct Planning {
     /// As merged from flags and file. Programs are still names here; in `intent` their flows are filled in.
     pub requested: Intent,
     /// Programs and units that groups name and that do not listen now, so that their flows are not known.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<UnsteeredFlow>,
     intent: Intent,
     /// The guessed role, where neither a flag nor a file names a goal.
     role: Option<RoleGuess>,
@@ -126,7 +126,7 @@ impl Planning {
         let h = &self.host;
         let mut plan = ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.hands(take))
             .map_err(Error::Plan)?;
-        plan.refused.extend(self.missing.iter().map(Missing::not_possible));
+        plan.refused.extend(self.missing.iter().map(UnsteeredFlow::not_possible));
         if let Some((role, goal)) = self.role.as_ref().zip(self.better_goal()) {
             plan.advice.push(format!(
                 "this host {}: goal {goal} is made for that (ringwise plan --goal {goal})",

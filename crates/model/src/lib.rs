@@ -75,7 +75,7 @@ pub use rings::{RingKind, RingPart, RingValues, Rings};
 pub use rules::{Action, Rule, Rules};
 pub use sample::{NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, TrafficSample};
 pub use shaper::{RateUnit, Shaper, ShaperPlace, Shapers};
-pub use snapshot::{Bystanders, Host, Power, Snapshot};
+pub use snapshot::{Host, Power, QueuelessInterfaces, Snapshot};
 pub use title::Title;
 pub use topology::{Cpu, Node, NodeMemory, Topology};
 pub use traffic_class::{QueueRange, TrafficClasses};

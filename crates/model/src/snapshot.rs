@@ -23,7 +23,7 @@ pub struct Snapshot {
     /// Interfaces with queues of their own or that carry others, by name in natural order (`eth2` before `eth10`).
     pub nics: Vec<Nic>,
     /// Software interfaces that were only counted.
-    pub bystanders: Bystanders,
+    pub bystanders: QueuelessInterfaces,
     /// Connections that must not be interrupted. Known and empty: there are none.
     #[serde(default = "not_recorded")]
     pub control: Fact<Vec<ControlPath>>,
@@ -90,7 +90,7 @@ pub struct Power {
 
 /// Interfaces without queues of their own: counted by kind, with the interfaces below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bystanders {
+pub struct QueuelessInterfaces {
     /// `vlan` → 2114.
     pub count: BTreeMap<String, u32>,
     /// Per kind: interfaces on top of this one.

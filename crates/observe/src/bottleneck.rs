@@ -13,7 +13,7 @@ pub struct Bottleneck {
     /// The busiest CPU; `None` where the kernel does not report the times of CPUs.
     pub busiest: Option<Busiest>,
     /// Directions whose link is full.
-    pub full: Vec<Full>,
+    pub full: Vec<FullLink>,
 }
 
 /// Packets that were lost at one place during the interval.
@@ -97,7 +97,7 @@ pub enum Load {
 
 /// One direction of an interface that is near its line rate (95 % or more).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Full {
+pub struct FullLink {
     /// Name of the interface.
     pub link: String,
     /// The direction that is full.
@@ -206,14 +206,14 @@ fn hot(r: &Rates, cpu: CpuId) -> Option<HotQueue> {
     })
 }
 
-fn full(r: &Rates) -> Vec<Full> {
+fn full(r: &Rates) -> Vec<FullLink> {
     let mut out = Vec::new();
     for (name, l) in &r.links {
         for (dir, f) in [(Dir::Rx, &l.rx), (Dir::Tx, &l.tx)] {
             let limits = [(f.line_packets_percent, true), (f.line_percent, false)];
             let most = limits.iter().filter_map(|(n, by)| Some((n.filter(|n| *n >= LINE)?, *by)));
             if let Some((percent, by_packets)) = most.max_by(|a, b| a.0.total_cmp(&b.0)) {
-                out.push(Full { link: name.clone(), dir, percent, by_packets });
+                out.push(FullLink { link: name.clone(), dir, percent, by_packets });
             }
         }
     }

@@ -94,5 +94,5 @@ fn quiet_and_unknown() {
         Flow { line_percent: Some(96.0), line_packets_percent: Some(20.0), ..Flow::default() };
     let b = Bottleneck::of(&r);
     assert_eq!(b.busiest, None);
-    assert_eq!(b.full, [Full { link: "eth1".into(), dir: Dir::Tx, percent: 96.0, by_packets: false }]);
+    assert_eq!(b.full, [FullLink { link: "eth1".into(), dir: Dir::Tx, percent: 96.0, by_packets: false }]);
 }

@@ -1,7 +1,7 @@
 //! Manual changes: when they happened, their likely cause, and the two ways to continue.
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Happened, Newer, Outcome, SettingInEffect};
+use ringwise_apply::{DriftCause, Newer, Outcome, SettingInEffect};
 use ringwise_knob::{Family, ManualChange, Match, Origin, Setting, Window};
 use ringwise_plan::Plan;
 
@@ -41,7 +41,7 @@ pub fn changed(s: &SettingInEffect, last: &mut Option<Window>, now: Option<u64>,
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// By device with manual changes; devices about which nothing is known are not in the list.
-    pub devices: Vec<(String, Happened)>,
+    pub devices: Vec<(String, DriftCause)>,
     /// Names of running programs that change settings; `None`: this could not be read.
     pub rivals: Option<Vec<String>>,
 }
@@ -120,10 +120,10 @@ pub fn looks_like(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> 
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
     }
-    let names = |f: fn(&Happened) -> bool| -> Vec<&str> {
+    let names = |f: fn(&DriftCause) -> bool| -> Vec<&str> {
         e.devices.iter().filter(|(_, h)| f(h)).map(|(d, _)| d.as_str()).collect()
     };
-    let anew = names(|h| *h == Happened::SetUpAnew);
+    let anew = names(|h| *h == DriftCause::SetUpAnew);
     if !anew.is_empty() {
         return Some(format!("{} was created again (new interface index: driver or device reloaded)", anew.join(", ")));
     }
@@ -131,7 +131,7 @@ pub fn looks_like(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> 
         .devices
         .iter()
         .filter_map(|(d, h)| match h {
-            Happened::Channels { from, to } => Some(format!("{d} {} -> {}", from.value_text(), to.value_text())),
+            DriftCause::Channels { from, to } => Some(format!("{d} {} -> {}", from.value_text(), to.value_text())),
             _ => None,
         })
         .collect();
@@ -148,7 +148,7 @@ pub fn looks_like(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> 
         Some(r) => facts.push(format!("{} does not change these settings", r.join(", "))),
         None => {}
     }
-    let same = names(|h| *h == Happened::Nothing);
+    let same = names(|h| *h == DriftCause::Nothing);
     if !same.is_empty() {
         facts.push(format!("{} not created again, channels unchanged", same.join(", ")));
     }

@@ -11,7 +11,7 @@ use ringwise_text::{Style, Tint};
 use ringwise_text::{hang, one_line, pad, plural};
 
 /// The settings before the change, for `0-15 -> 0`.
-pub type Before = BTreeMap<Address, String>;
+pub type ValuesBefore = BTreeMap<Address, String>;
 
 fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())
@@ -39,7 +39,7 @@ fn failure(f: &Failure) -> Vec<String> {
 }
 
 /// One or more lines for an event; `None` if the event is not shown.
-pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<String> {
+pub fn event(e: &Event, before: &ValuesBefore, clock: &str, style: &Style) -> Option<String> {
     let change = |s: &Setting| {
         let was = s.address().and_then(|a| before.get(&a).cloned());
         let now = s.value_text();

@@ -8,7 +8,7 @@ use ringwise_apply::{
 use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
-use ringwise_observe::How;
+use ringwise_observe::StallKind;
 use ringwise_plan::ProgramReport;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub struct InterruptCount {
     pub packets: Option<u64>,
     /// Its transmit queue is stuck.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stuck: Option<How>,
+    pub stuck: Option<StallKind>,
     /// Packets arrived, but they are not processed on the planned CPU yet: the queue is never empty, so it stays on the
     /// CPU where polling began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -232,10 +232,10 @@ fn counts(list: &[InterruptCount], seconds: f64, style: &Style) -> String {
 /// Findings of a queue that are not about the CPU of its interrupt.
 fn queue_problem(c: &InterruptCount) -> Option<String> {
     match c.stuck {
-        Some(How::NothingCompleted { ms, bytes }) => {
+        Some(StallKind::NothingCompleted { ms, bytes }) => {
             return Some(format!("stuck: completed nothing for {} s, {bytes} bytes in flight", ms / 1000));
         }
-        Some(How::TimedOut { times }) => {
+        Some(StallKind::TimedOut { times }) => {
             return Some(format!(
                 "stuck: timed out, {} according to the kernel's watchdog",
                 plural(times as usize, "time")

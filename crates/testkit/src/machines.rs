@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{
-    Bond, BondMember, Bql, Bystanders, Channels, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact, Host,
-    IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, ReasonFields, Role, RxQueue, Snapshot,
-    TxQueue, User, UserspaceFunction, Vector,
+    Bond, BondMember, Bql, Channels, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact, Host, IfIndex,
+    Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, QueuelessInterfaces, ReasonFields, Role, RxQueue,
+    Snapshot, TxQueue, User, UserspaceFunction, Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -324,7 +324,7 @@ impl HostSpec {
                 read_only: Fact::Known(false),
             },
             topology,
-            bystanders: Bystanders { count: BTreeMap::new(), above: BTreeMap::new() },
+            bystanders: QueuelessInterfaces { count: BTreeMap::new(), above: BTreeMap::new() },
             control: Fact::Known(self.control.clone()),
             held: self.held.clone(),
             without_interface: Vec::new(),

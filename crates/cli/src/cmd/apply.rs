@@ -19,13 +19,13 @@ use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
 use super::wanted;
-use crate::args::{ApplyArgs, ApplyOutput, Common, From};
+use crate::args::{ApplyArgs, ApplyOutput, Common, SourceArgs};
 use crate::cmd::persist;
 use crate::cmd::plan::{self, make};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::outcome::{Before, Run};
+use ringwise_render::outcome::{Run, ValuesBefore};
 use ringwise_render::plan::{self as page, PlanPageOptions};
 use ringwise_render::{bands, control, manual_changes as hands_page};
 use ringwise_text::Style;
@@ -45,7 +45,7 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {
-        return plan::print_config(&a.devs, &a.intent, &From::default(), common);
+        return plan::print_config(&a.devs, &a.intent, &SourceArgs::default(), common);
     }
     if !a.boot {
         return applied(a, None, common);
@@ -197,7 +197,7 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
 }
 
 /// The values before, as the plan shows them.
-fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
+fn before(plan: &Plan, s: Option<&Snapshot>) -> ValuesBefore {
     plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect::<BTreeMap<_, _>>()
 }
 

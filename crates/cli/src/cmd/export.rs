@@ -11,8 +11,8 @@ use ringwise_daemon::pauses::PauseReason;
 use ringwise_daemon::{MoveCount, ServiceState};
 use ringwise_discover::Options;
 use ringwise_export::{
-    Bounds, Findings, Form, Keeper, Last, Own, Page, PageResult, Service, VerifyCounts, counters, findings, own, serve,
-    service, standing,
+    Bounds, ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, PageResult, Service, VerifyCounts, counters,
+    findings, own, serve, service, standing,
 };
 use ringwise_knob::Match;
 use ringwise_observe::{Counters, Layout, LiveCounters, Rates};
@@ -112,7 +112,7 @@ fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &R
 }
 
 /// The source of the counters.
-enum From<'a> {
+enum CounterSource<'a> {
     Host(Box<LiveCounters<'a>>),
     Recording(Box<Recording>),
 }
@@ -123,7 +123,7 @@ struct Recording {
     last: Option<Counters>,
 }
 
-impl From<'_> {
+impl CounterSource<'_> {
     /// The next sample. After the last sample of a recording it is repeated.
     fn read(&mut self) -> (Layout, Counters) {
         match self {
@@ -151,7 +151,7 @@ impl From<'_> {
 /// Makes pages one after the other.
 struct Maker<'a> {
     source: &'a Source,
-    from: From<'a>,
+    from: CounterSource<'a>,
     keep: Keeper,
     store: Store,
     common: Common,
@@ -172,12 +172,12 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(source: &'a Source, a: &ExportArgs, common: &Common, lasts: bool) -> Result<Self> {
         let from = match &a.replay {
-            Some(file) => From::Recording(Box::new(Recording {
+            Some(file) => CounterSource::Recording(Box::new(Recording {
                 lines: Replay::open(file, None)?,
                 layout: Layout::default(),
                 last: None,
             })),
-            None => From::Host(Box::new(follow(source, &a.devs, common, true)?.0)),
+            None => CounterSource::Host(Box::new(follow(source, &a.devs, common, true)?.0)),
         };
         let limit = a.max_series as usize;
         Ok(Self {
@@ -205,7 +205,7 @@ impl<'a> Maker<'a> {
         let standing_now = match self.verified.take() {
             Some((at, s)) if now.saturating_sub(at) < self.verify_every => Some((at, s)),
             // What was applied on a recorded host is unknown.
-            _ if matches!(self.from, From::Recording(_)) => None,
+            _ if matches!(self.from, CounterSource::Recording(_)) => None,
             _ => Some((now, verified(self.source, &self.store, &self.common))),
         };
         let begin = host.since_boot();
@@ -218,7 +218,7 @@ impl<'a> Maker<'a> {
             standing(&mut page, s);
         }
         // An unreadable state is unknown, and a recording has none: the metrics are absent.
-        if matches!(self.from, From::Host(_))
+        if matches!(self.from, CounterSource::Host(_))
             && let Ok(running) = ServiceState::running(&self.store, host)
         {
             service(&mut page, running.as_ref().map(numbers).as_ref());
@@ -226,7 +226,7 @@ impl<'a> Maker<'a> {
         if let Some(f) = self.findings(now, &layout, &c) {
             findings(&mut page, &f);
         }
-        let o = Own {
+        let o = ExporterFacts {
             version: env!("CARGO_PKG_VERSION"),
             lasts: self.lasts,
             start_unix: self.start_unix,
@@ -243,7 +243,7 @@ impl<'a> Maker<'a> {
     /// Checks the host again when the last findings are too old. Rates are computed since the previous page; a running
     /// exporter waits for it.
     fn findings(&mut self, now: Duration, layout: &Layout, c: &Counters) -> Option<Findings> {
-        if self.check_every.is_zero() || matches!(self.from, From::Recording(_)) {
+        if self.check_every.is_zero() || matches!(self.from, CounterSource::Recording(_)) {
             return None;
         }
         let before = self.before.replace((layout.clone(), c.clone()));
@@ -341,7 +341,7 @@ fn numbers(s: &ServiceState) -> Service {
     }
 }
 
-fn last(e: &HistoryEntry) -> Last {
+fn last(e: &HistoryEntry) -> LastTransaction {
     let kind = match e.kind {
         TransactionKind::Apply => "apply",
         TransactionKind::Rollback { .. } => "rollback",
@@ -358,5 +358,5 @@ fn last(e: &HistoryEntry) -> Last {
         Ending::OnTrial { .. } => "on_trial",
         Ending::Closed { .. } => "closed",
     };
-    Last { transaction: e.id, kind: kind.into(), verdict: verdict.into(), unix_time: e.unix_time }
+    LastTransaction { transaction: e.id, kind: kind.into(), verdict: verdict.into(), unix_time: e.unix_time }
 }

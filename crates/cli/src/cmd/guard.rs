@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ringwise_apply::guard::{FOR_TABLES, Watched, guard, guard_tables, guard_tables_again, watch_on};
+use ringwise_apply::guard::{FOR_TABLES, WatchedApplier, guard, guard_tables, guard_tables_again, watch_on};
 use ringwise_apply::{Link, Policy, Process, remove_copy};
 use ringwise_daemon::ServiceState;
 use ringwise_sys::guardian::{self, OwnGroup};
@@ -55,7 +55,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
         return done.map(|_| Status::Ok).map_err(|e| fail(&e));
     }
     let mut log = Logbook::of(Some(a.transaction));
-    let watched = link.as_mut().map(|l| l as &mut dyn Watched);
+    let watched = link.as_mut().map(|l| l as &mut dyn WatchedApplier);
     let mut policy = Policy::default();
     policy.silence = a.silence_ms.map_or(policy.silence, Duration::from_millis);
     let done = guard(&source.host, &store, a.transaction, lock, watched, &policy, &mut |e| log.event(e));

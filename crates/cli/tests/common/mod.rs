@@ -156,7 +156,7 @@ pub(crate) fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
         control: Fact::Known(Vec::new()),
         held: Vec::new(),
         without_interface: Vec::new(),
-        bystanders: Bystanders {
+        bystanders: QueuelessInterfaces {
             count: BTreeMap::from([("vlan".into(), 2114), ("veth".into(), 37), ("bridge".into(), 1)]),
             above: BTreeMap::from([(IfIndex(3), BTreeMap::from([("vlan".into(), 2114)]))]),
         },

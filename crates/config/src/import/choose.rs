@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot};
 
 use super::part::kernel_word;
-use super::{Found, Imported, NotCarried, Part, Present};
+use super::{Found, Imported, NotCarried, Part, PresentValue};
 use crate::contradict::queues_left;
 use crate::words::glob_matches;
 
@@ -159,20 +159,20 @@ fn one(dev: Option<String>, found: Vec<Found>, s: &Snapshot, out: &mut Chosen) {
     let nic = dev.as_deref().and_then(|d| s.nic(d));
     // What was found on the host is its present value, without what the kernel ignores (CPUs that are offline).
     let present = match found.iter().find(|f| f.by == ConfiguredBy::InEffect) {
-        Some(f) => Present::Value(f.part.clone()),
+        Some(f) => PresentValue::Value(f.part.clone()),
         None => found[0].part.present(s, nic),
     };
     let (part, by) = match present {
-        Present::NotSupported => {
+        PresentValue::NotSupported => {
             let why = if dev.is_some() { "the device has no such setting" } else { "this host has no such setting" };
             let left = found.into_iter().map(|f| Choice { dev: f.dev, part: f.part, by: vec![f.by] });
             return out.leave(left.collect(), why);
         }
-        Present::Value(part) => match found.iter().find(|f| f.part.value() == part.value()) {
+        PresentValue::Value(part) => match found.iter().find(|f| f.part.value() == part.value()) {
             Some(same) => (same.part.clone(), same.by.clone()),
             None => (part, ConfiguredBy::InEffect),
         },
-        Present::Unknown => (found[0].part.clone(), found[0].by.clone()),
+        PresentValue::Unknown => (found[0].part.clone(), found[0].by.clone()),
     };
     let (same, others): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|f| f.part.value() == part.value());
     if !others.is_empty() {

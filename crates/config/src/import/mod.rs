@@ -31,7 +31,7 @@ pub use link::link;
 pub use network_manager::network_manager;
 pub use nmstate::nmstate;
 pub use not_imported::not_imported;
-pub use part::{Part, Present};
+pub use part::{Part, PresentValue};
 pub use perftune::perftune;
 pub use print::print;
 pub use tuned::tuned;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_flow::chain::{Arrival, Direction, Work};
+use ringwise_flow::chain::{Arrival, CpuWork, Direction};
 use ringwise_flow::stack::ReceivePath;
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
@@ -290,11 +290,11 @@ pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<ObservedCount> {
 
 /// What was counted on a CPU of the path: interrupts of the queue and processed packets; for the program, on which CPUs it and the packets of
 /// its socket were seen.
-pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) -> Vec<ObservedCount> {
+pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: CpuWork) -> Vec<ObservedCount> {
     let here = |text: String| ObservedCount { text, elsewhere: false };
     let landing = d.arrival.as_ref().and_then(|a| a.landing.as_ref());
     let mut out = Vec::new();
-    if work == Work::Interrupt
+    if work == CpuWork::Interrupt
         && let Some(by) = landing.and_then(|l| o.queues.get(&l.queue))
     {
         let n = by.get(&cpu).copied().unwrap_or(0);
@@ -304,14 +304,14 @@ pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) ->
             out.push(ObservedCount { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
         }
     }
-    if matches!(work, Work::Interrupt | Work::Rps | Work::Stack) {
+    if matches!(work, CpuWork::Interrupt | CpuWork::Rps | CpuWork::Stack) {
         let (packets, woken) = o.cpus.get(&cpu).copied().unwrap_or_default();
         out.push(here(format!("{} processed", plural(packets as usize, "packet"))));
-        if work == Work::Rps {
+        if work == CpuWork::Rps {
             out.push(here(format!("woken by RPS {}", plural(woken as usize, "time"))));
         }
     }
-    if work == Work::Program {
+    if work == CpuWork::Program {
         if o.program.is_empty() {
             out.push(here("no socket of this flow was seen".into()));
         }

@@ -15,7 +15,7 @@ mod policies;
 mod traffic;
 
 pub use measure::Report;
-pub use noise::Chance;
+pub use noise::SeededRandom;
 pub use policies::{Irqbalance, Katalyst, StandStill};
 pub use traffic::Traffic;
 
@@ -131,7 +131,7 @@ pub fn run(
     seconds: u64,
     seed: u64,
 ) -> Report {
-    let mut chance = Chance::new(seed);
+    let mut chance = SeededRandom::new(seed);
     let mut meter = Meter::new();
     let mut out_of_order = 0;
     for second in 1..=seconds {
@@ -154,7 +154,13 @@ pub fn run(
     meter.report(seconds)
 }
 
-fn observe(interface: &Interface, entries: &[f64], offered: &[f64], programs: &[f64], chance: &mut Chance) -> Observed {
+fn observe(
+    interface: &Interface,
+    entries: &[f64],
+    offered: &[f64],
+    programs: &[f64],
+    chance: &mut SeededRandom,
+) -> Observed {
     let handled = |cpu: u32| 1.0 / offered[cpu as usize].max(1.0);
     let busy_percent: Vec<f64> = offered.iter().map(|o| chance.ticks_percent(*o)).collect();
     // Without programs no chance is drawn, so that runs without them stay as they were.

@@ -1,6 +1,6 @@
 //! Traffic: how much CPU time the packets of each table entry need, second by second.
 
-use super::noise::Chance;
+use super::noise::SeededRandom;
 
 /// A flow that comes and goes.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ struct OnOff {
 pub struct Traffic {
     base: Vec<f64>,
     now: Vec<f64>,
-    chance: Chance,
+    chance: SeededRandom,
     /// Standard deviation of each entry from second to second, as a part of its share.
     jitter: f64,
     on_off: Vec<OnOff>,
@@ -38,7 +38,7 @@ impl Traffic {
         let mut out = Self {
             base: vec![0.0; entries],
             now: vec![0.0; entries],
-            chance: Chance::new(seed),
+            chance: SeededRandom::new(seed),
             jitter: 0.02,
             on_off: Vec::new(),
             surge: None,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_model::nic::Pause;
 use ringwise_model::{
-    Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Nic, NicKind, Node,
-    NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue, XdpMetadata,
+    Bond, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Nic, NicKind, Node, NodeId, Power,
+    QueuelessInterfaces, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue, XdpMetadata,
 };
 
 use super::driver;
@@ -85,7 +85,7 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         host,
         topology,
         nics: Vec::new(),
-        bystanders: Bystanders::default(),
+        bystanders: QueuelessInterfaces::default(),
         control: Fact::Known(Vec::new()),
         held: Vec::new(),
         without_interface: Vec::new(),

@@ -36,7 +36,7 @@ use std::time::Duration;
 use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
 use ringwise_sys::{Clock, CountEntries, Error, Host, Request, Result};
 
-pub use clock::Jump;
+pub use clock::ClockJump;
 pub use driver_kind::{Driver, Quirk};
 pub use entries::{Arrival, ArrivalQueue};
 pub use fault::{At, Fault, Killed, Times, killed};
@@ -87,7 +87,7 @@ pub(crate) struct State {
     /// By how many seconds the wall clock was set forward.
     pub wall: i64,
     /// What will happen to the clocks, by time since boot.
-    pub jumps: Vec<(Duration, Jump)>,
+    pub jumps: Vec<(Duration, ClockJump)>,
     pub next_irq: u32,
     /// CPUs that went offline, with their place.
     pub offline: BTreeMap<CpuId, ringwise_model::Cpu>,

@@ -18,7 +18,7 @@ use ringwise_model::{Goal, GoalChoice, Intent, Nic, Snapshot};
 
 use super::transaction::{learned, store};
 use super::{fleet, goals, manual_changes, show, wanted};
-use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
+use crate::args::{CheckArgs, CheckOutput, Common, IntentArgs, SourceArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
@@ -50,7 +50,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     if html || a.from.len() > 1 {
         return several::run(a, &baseline, common);
     }
-    let from = From { from: a.from.first().cloned(), passive: a.passive };
+    let from = SourceArgs { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
     let mut r = one(a, &source, common)?;
     r.file = from.from.as_ref().map(|f| f.display().to_string());
@@ -248,7 +248,7 @@ fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
         let message = format!("--capabilities is about one host; found {} captures", a.from.len());
         return Err(Fail::usage(message).next("ringwise check --capabilities --from FILE"));
     }
-    let from = From { from: a.from.first().cloned(), passive: a.passive };
+    let from = SourceArgs { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
     let mut options = traffic::options(&a.devs);
     options.parts.xdp_metadata = true;
@@ -343,7 +343,7 @@ fn accepted_devs(a: &CheckArgs, common: &Common) -> Result<Vec<Option<String>>> 
     let devs = match from.as_slice() {
         [_, _, ..] => devs,
         one => {
-            let source = source::open(&From { from: one.first().cloned(), passive: true })?;
+            let source = source::open(&SourceArgs { from: one.first().cloned(), passive: true })?;
             let s = source.snapshot(&traffic::options(&devs), common)?;
             with_members(&s, &show::names_in(&source, &s, &devs)?).0
         }

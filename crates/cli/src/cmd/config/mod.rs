@@ -15,7 +15,7 @@ use ringwise_model::{Goal, Intent, Knob, Snapshot};
 use ringwise_render::json::Document;
 use serde::Serialize;
 
-use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
+use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, SourceArgs};
 use crate::cmd::goals;
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
@@ -86,7 +86,7 @@ fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
 }
 
 /// `named`: interfaces that the file names, see [`Config::named`].
-fn host(from: &From, named: Vec<String>, common: &Common) -> Result<Snapshot> {
+fn host(from: &SourceArgs, named: Vec<String>, common: &Common) -> Result<Snapshot> {
     source::open(from)?.snapshot(&Options { follow: named, ..Options::all() }, common)
 }
 
@@ -186,7 +186,7 @@ fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
 }
 
 /// The same file with the interfaces of this host in place of its matchers.
-fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
+fn show(f: &ConfigFile, from: &SourceArgs, common: &Common) -> Result<Status> {
     let (_, c) = load(f)?;
     let b = bound(&c, &host(from, c.named(), common)?, common)?;
     if common.json {
@@ -207,7 +207,7 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> Result<Status> {
+fn exported(f: &ConfigFile, format: ExportAs, from: &SourceArgs, common: &Common) -> Result<Status> {
     let (path, c) = load(f)?;
     let s = host(from, c.named(), common)?;
     let b = bound(&c, &s, common)?;

@@ -7,7 +7,7 @@ use ringwise_discover::flow_path;
 use ringwise_flow::Tuple;
 use ringwise_kfmt::{interrupts, packet, softnet};
 use ringwise_model::{CpuId, IrqId};
-use ringwise_sys::packets::{Tap, VNET};
+use ringwise_sys::packets::{PacketListener, VNET};
 use ringwise_sys::{Host, connections};
 
 use super::{ExplainContext, one};
@@ -48,7 +48,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
 
 /// Listens to packets of the flow, if the kernel permits it.
 struct Ear {
-    tap: Tap,
+    tap: PacketListener,
     queues: u32,
     heard: OfFlow,
 }
@@ -57,7 +57,7 @@ impl Ear {
     fn open(host: &dyn Host, dev: &str) -> std::result::Result<Self, String> {
         let queues = flows::receive_queues(host, dev).map_err(|e| e.to_string())?;
         let one_in = ringwise_observe::sampling_divisor(flows::rate(host, dev));
-        let tap = Tap::open(dev, queues, one_in).map_err(|e| e.to_string())?;
+        let tap = PacketListener::open(dev, queues, one_in).map_err(|e| e.to_string())?;
         Ok(Self { tap, queues, heard: OfFlow { one_in, ..OfFlow::default() } })
     }
 

@@ -15,7 +15,7 @@ use super::not_in_file;
 use super::reviewed::Expiry;
 use super::sample;
 use super::wanted;
-use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
+use crate::args::{Common, IntentArgs, PlanArgs, PlanOutput, SourceArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
@@ -30,7 +30,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         return several::run(a, &files, &devs, common);
     }
     let a = &PlanArgs { devs, ..a.clone() };
-    let from = From { from: files.into_iter().next(), passive: a.from.passive };
+    let from = SourceArgs { from: files.into_iter().next(), passive: a.from.passive };
     if a.intent.print_config {
         return print_config(&a.devs, &a.intent, &from, common);
     }
@@ -88,7 +88,7 @@ pub(super) fn config_refused(plan: &Plan, here: bool) -> Option<String> {
 }
 
 /// `--print-config`: prints the equivalent file. The host is read only if it decides which entry `--set` means.
-pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
+pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &SourceArgs, common: &Common) -> Result<Status> {
     let settled = match intent.goal {
         Some(GoalChoice::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
         _ => intent,
