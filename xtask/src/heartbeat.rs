@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_stands_still_is_seen_after_fifteen_seconds_and_not_before() {
+    fn a_stuck_cpu_is_found_after_fifteen_seconds_and_not_before() {
         let line = |i: u64| format!("{i} {} {i} {i} \n", i.min(5));
         assert_eq!(after((1..=35).map(line)), None);
         assert_eq!(after((1..=36).map(line)), Some(Dead::Cpu(1)));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_says_nothing() {
+    fn half_a_line_is_ignored() {
         assert_eq!(after((1..=100).map(|i| if i % 2 == 0 { format!("{i} {i} \n") } else { format!("{i}") })), None);
     }
 }

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said_and_nothing_is_claimed() {
+    fn unmeasured_results_are_reported_and_nothing_is_claimed() {
         let text = page(Path::new("/nonexistent")).unwrap();
         assert!(text.contains("left no `greenhost.jsonl`"));
         // What an earlier session found is marked as that.

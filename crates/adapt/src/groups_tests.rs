@@ -27,7 +27,7 @@ fn one_sample_changes_nothing() {
 }
 
 #[test]
-fn a_sample_that_tells_nothing_changes_nothing() {
+fn a_sample_without_information_changes_nothing() {
     let mut g = two_of_eight();
     for n in 1..10 {
         assert_eq!(g.step(s(30 * n), SuggestedGroups::default()), None);

@@ -66,7 +66,7 @@ fn the_first_copy_that_can_be_executed_is_taken() {
 }
 
 #[test]
-fn without_such_a_file_it_runs_from_memory_and_it_is_said_why() {
+fn without_such_a_file_it_runs_from_memory_and_the_reason_is_reported() {
     let here = Here::new("memory", "case $0 in */state/* | */run/*) exit 126 ;; esac");
     let place = here.search(&here.program, true).find().unwrap();
     let why = place.only_once().unwrap().to_string();

@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_without_a_header_says_why() {
+    fn a_journal_without_a_header_has_a_reason() {
         let of = |text: &str| {
             let lines: Vec<&[u8]> = text.as_bytes().split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
             headless(&lines, text.ends_with('\n'))

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_flipped_bit_and_nobody_is_told_anything() {
+    fn one_flipped_bit_never_changes_what_is_shown() {
         let dir = std::env::temp_dir().join(format!("ringwise-published-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("tx-0001.jsonl"), "{\"record\":\"begin\"").unwrap();

@@ -70,7 +70,7 @@ fn a_suspend_counts_and_one_that_is_longer_ends_it_at_the_wake_up() {
 }
 
 #[test]
-fn it_can_be_confirmed_whatever_the_wall_clock_says() {
+fn it_can_be_confirmed_whatever_the_wall_clock_shows() {
     for seconds in [5 * HOUR, -5 * HOUR] {
         let (sim, dir, here) = (sim(), Dir::new(), Here::default());
         on_trial(&sim, &dir, &here, here.policy());
@@ -85,7 +85,7 @@ fn it_can_be_confirmed_whatever_the_wall_clock_says() {
 }
 
 #[test]
-fn the_time_of_its_end_is_told_on_the_clock_as_it_is_set_now() {
+fn its_end_is_reported_on_the_clock_as_it_is_set_now() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let trial = on_trial(&sim, &dir, &here, here.policy()).trial.unwrap();
     assert_eq!(trial.until(sim.as_ref()), trial.until_unix);

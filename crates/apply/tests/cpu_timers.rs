@@ -30,7 +30,7 @@ fn a_cpu_without_a_timer_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn a_busy_cpu_is_told_and_not_refused() {
+fn a_busy_cpu_is_reported_and_not_refused() {
     let (sim, dir) = (sim(), Dir::new());
     sim.late_cpu(CpuId(2), true);
     let out = apply(&sim, &dir, &[irq("eth0", 1, "2")]).unwrap();

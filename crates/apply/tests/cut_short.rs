@@ -188,7 +188,7 @@ fn cut(sim: &Arc<Sim>, dir: &Dir) -> ringwise_model::Snapshot {
 }
 
 #[test]
-fn of_another_boot_or_machine_it_is_closed_and_said() {
+fn from_another_boot_or_machine_it_is_closed_and_reported() {
     for other in ["boot", "machine"] {
         let (sim, dir) = (sim(), Dir::new());
         cut(&sim, &dir);
@@ -251,7 +251,7 @@ fn a_torn_tail_is_passed_over() {
 }
 
 #[test]
-fn the_journal_can_be_used_by_hand() {
+fn the_journal_can_be_used_without_ringwise() {
     let (sim, dir) = (sim(), Dir::new());
     let before = cut(&sim, &dir);
     let text = std::fs::read_to_string(dir.journal(1)).unwrap();

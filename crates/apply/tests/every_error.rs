@@ -24,12 +24,12 @@ fn errnos(write: usize) -> Vec<i32> {
 
 fn igb() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 6).mqnic("eth1", 0, 2).done()));
-    by_hand(&sim, "eth0", 6);
+    set_everything_manually(&sim, "eth0", 6);
     sim
 }
 
 /// RSS, XPS, RPS and affinity were set outside ringwise before.
-fn by_hand(sim: &Arc<Sim>, dev: &str, queues: u32) {
+fn set_everything_manually(sim: &Arc<Sim>, dev: &str, queues: u32) {
     let table: Vec<u32> = (0..128).map(|i| if i % 3 == 0 { 1 } else { 0 }).collect();
     sim.ethtool_x(dev, &table).unwrap();
     let now = look(sim);
@@ -136,7 +136,7 @@ fn for_ever_on_igb_with_fewer_channels() {
 fn once_on_virtio_which_rewrites() {
     let make = || {
         let sim = Arc::new(Sim::new(&build::host(4, 1).virtio("eth0", 0, 4).mqnic("eth1", 0, 2).done()));
-        by_hand(&sim, "eth0", 4);
+        set_everything_manually(&sim, "eth0", 4);
         sim
     };
     at_every_write(make, &shrink(2), Times::Once);
@@ -146,7 +146,7 @@ fn once_on_virtio_which_rewrites() {
 fn once_on_vmxnet3_with_other_rings() {
     let make = || {
         let sim = Arc::new(Sim::new(&build::host(4, 1).vmxnet3("eth0", 0, 2).mqnic("eth1", 0, 2).done()));
-        by_hand(&sim, "eth0", 2);
+        set_everything_manually(&sim, "eth0", 2);
         sim
     };
     let rings = Setting::Rings { dev: "eth0".into(), values: ringwise_model::RingValues::sizes(Some(512), None) };
@@ -158,7 +158,7 @@ fn once_on_vmxnet3_with_other_rings() {
 fn more_channels_with_a_table_over_all_of_them_and_back() {
     let make = || {
         let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));
-        by_hand(&sim, "eth0", 4);
+        set_everything_manually(&sim, "eth0", 4);
         sim
     };
     let mut wanted = vec![channels("eth0", 6), table("eth0", &[0, 1, 2, 3, 4, 5], 128)];

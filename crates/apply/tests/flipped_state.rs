@@ -144,7 +144,7 @@ enum Op {
 }
 
 impl Op {
-    fn asked(self) -> Vec<Setting> {
+    fn requested_settings(self) -> Vec<Setting> {
         if self == Op::Apply { third_wanted() } else { Vec::new() }
     }
 
@@ -212,7 +212,7 @@ fn every_command(scene: &Scene, check: impl Fn(&str, Op, &Came)) {
                 let what = format!("{}: {file} bit {bit}: {op:?}", scene.name);
                 let out = op.go(&sim, &dir);
                 let now = look(&sim);
-                scene.check_values(&now, &op.asked(), &what);
+                scene.check_values(&now, &op.requested_settings(), &what);
                 if out.is_err() {
                     assert_eq!((sim.writes(), differing(&scene.left, &now)), (0, Vec::new()), "{what}");
                 }

@@ -89,7 +89,7 @@ fn words(e: &Error) -> String {
 }
 
 /// Checks that the text names a file of the directory, and the error.
-fn tells(text: &str, dir: &Dir, what: &str) {
+fn assert_names_file(text: &str, dir: &Dir, what: &str) {
     assert!(text.contains(WORDS), "{what}: {text}");
     let after = text.split(&dir.0.display().to_string()).nth(1);
     // Without the lock only the directory is known.
@@ -110,7 +110,7 @@ fn put_back(out: &Outcome, dir: &Dir, what: &str) {
     assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4), "{what}");
     let failed = out.failed.as_ref().unwrap();
     assert_eq!(failed.errno, Some(ENOSPC), "{what}: {failed:?}");
-    tells(&format!("{} {}", failed.path.clone().unwrap_or_default(), failed.words), dir, what);
+    assert_names_file(&format!("{} {}", failed.path.clone().unwrap_or_default(), failed.words), dir, what);
 }
 
 /// What the journals record afterwards: only the first `kept` were kept. If there is no end, recover writes one.
@@ -148,7 +148,7 @@ fn apply_with_and_without_a_trial() {
                 Err(e) => {
                     seen[0] += 1;
                     assert_eq!((e.exit_status(), sim.writes()), (6, 0), "{what}");
-                    tells(&words(&e), &dir, &what);
+                    assert_names_file(&words(&e), &dir, &what);
                 }
                 Ok(out) => {
                     seen[1] += 1;
@@ -179,7 +179,7 @@ fn what_a_device_ignores_cannot_be_remembered() {
     }));
     let out = ignored(&sim(), &store);
     assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1));
-    tells(&out.notes.join(" "), &dir, "learned");
+    assert_names_file(&out.notes.join(" "), &dir, "learned");
 }
 
 fn kept(sim: &Arc<Sim>, dir: &Dir) {
@@ -206,7 +206,7 @@ fn rollback() {
         match back(&sim, &store) {
             Err(e) => {
                 assert_eq!((e.exit_status(), sim.writes()), (6, 0), "{what}");
-                tells(&words(&e), &dir, &what);
+                assert_names_file(&words(&e), &dir, &what);
             }
             Ok(out) => put_back(&out, &dir, &what),
         }
@@ -257,7 +257,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
                     seen[0] += 1;
                     assert_eq!(sim.writes(), 0, "{what}");
                     is(&left, &sim, &what);
-                    tells(&words(&e), &dir, &what);
+                    assert_names_file(&words(&e), &dir, &what);
                 }
                 Ok(out) => {
                     seen[1] += 1;
@@ -265,7 +265,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
                     is(&before, &sim, &what);
                     // The rollback is complete but its end is not recorded, which is reported.
                     if history(&dir.store(), &before.host).unwrap()[0].ending != Ending::PutBack {
-                        tells(&out.notes.join(" "), &dir, &what);
+                        assert_names_file(&out.notes.join(" "), &dir, &what);
                     }
                 }
             }
@@ -301,13 +301,13 @@ fn confirm_of_a_trial() {
         match confirm(&store, &applied.host, "anna", sim.as_ref()) {
             // Still on trial: the guard ends it.
             Err(e) => {
-                tells(&words(&e), &dir, &what);
+                assert_names_file(&words(&e), &dir, &what);
                 assert!(pending(&dir.store(), &applied.host).unwrap().is_some(), "{what}");
                 assert_eq!(here.acts(&sim, &dir.store()).unwrap().unwrap().verdict, RunResult::PutBack, "{what}");
                 is(&before, &sim, &what);
             }
             Ok(Confirmed::Kept { transaction: 1, noted: Err(why) }) => {
-                tells(&why.to_string(), &dir, &what);
+                assert_names_file(&why.to_string(), &dir, &what);
                 assert_eq!(pending(&dir.store(), &applied.host).unwrap(), None, "{what}");
                 assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None, "{what}");
                 is(&applied, &sim, &what);

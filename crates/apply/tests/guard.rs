@@ -195,7 +195,7 @@ fn ending_of(dir: &Dir, now: &Snapshot) -> Option<Ending> {
 }
 
 #[test]
-fn nobody_confirms() {
+fn a_trial_without_confirmation_expires() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     let out = go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
@@ -233,7 +233,7 @@ fn nobody_confirms() {
 }
 
 #[test]
-fn somebody_confirms() {
+fn a_confirmed_trial_is_kept() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     assert_eq!(confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);

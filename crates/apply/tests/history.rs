@@ -21,7 +21,7 @@ fn verify(sim: &Arc<Sim>, dir: &Dir) -> ringwise_apply::Verify {
 }
 
 #[test]
-fn igb_from_eight_to_four_and_back_with_everything_set_by_hand() {
+fn igb_from_eight_to_four_and_back_with_manual_values_everywhere() {
     let (sim, dir) = (sim(), Dir::new());
     let table: Vec<u32> = (0..128).map(|i| [0, 0, 0, 3, 5][i % 5]).collect();
     sim.ethtool_x("eth0", &table).unwrap();
@@ -136,7 +136,7 @@ fn moderation_that_is_rounded_is_no_silent_success() {
 }
 
 #[test]
-fn somebodys_ethtool_is_seen_and_mended() {
+fn a_manual_ethtool_change_is_found_and_corrected() {
     let (sim, dir) = (sim(), Dir::new());
     let mut wanted = vec![channels("eth0", 6)];
     wanted.extend(layout("eth0", 6));
@@ -236,7 +236,7 @@ fn rollback_zero_is_the_host_as_first_found() {
 }
 
 #[test]
-fn what_somebody_else_changed_since_is_not_overwritten_unasked() {
+fn manual_changes_are_not_overwritten_without_a_request() {
     let (sim, dir) = (sim(), Dir::new());
     let start = look(&sim);
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
@@ -253,7 +253,7 @@ fn what_somebody_else_changed_since_is_not_overwritten_unasked() {
 }
 
 #[test]
-fn rollback_zero_does_so_whoever_changed_it_and_says_it() {
+fn rollback_zero_overwrites_manual_changes_and_reports_them() {
     let (sim, dir) = (sim(), Dir::new());
     sim.ethtool_x("eth0", &(0..128).map(|i| i % 3).collect::<Vec<u32>>()).unwrap();
     let start = look(&sim);

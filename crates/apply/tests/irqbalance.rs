@@ -62,7 +62,7 @@ fn a_layout_holds_with_the_ban_and_not_without_it() {
 }
 
 #[test]
-fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
+fn interrupts_moved_by_a_restarted_irqbalance_are_drift_not_manual_changes() {
     let (sim, dir) = (sim(false), Dir::new());
     apply(&sim, &dir, &layout("eth1")).unwrap();
     sim.irqbalance_restart();
@@ -90,7 +90,7 @@ fn what_it_moves_between_plan_and_apply_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn what_the_plan_found_right_and_irqbalance_moves_before_it_is_told_is_put_right() {
+fn interrupts_that_irqbalance_moves_before_its_ban_are_corrected() {
     let (sim, dir) = (sim(false), Dir::new());
     let right: Vec<Setting> = (0..4).map(|q| irq("eth1", q, &(q + 2).to_string())).collect();
     apply(&sim, &dir, &right).unwrap();
@@ -250,7 +250,7 @@ fn where_the_unit_cannot_be_added_to_the_rest_is_done() {
 }
 
 #[test]
-fn without_irqbalance_nothing_is_asked_or_written() {
+fn without_irqbalance_nothing_is_read_or_written() {
     let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 2).mqnic("eth1", 1, 4).done())), Dir::new());
     assert_eq!(look(&sim).host.irqbalance, Fact::Absent);
     apply(&sim, &dir, &layout("eth1")).unwrap();

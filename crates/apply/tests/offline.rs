@@ -111,7 +111,7 @@ fn a_second_rollback_finishes_it_too() {
 }
 
 #[test]
-fn what_was_restored_by_hand_waits_no_more() {
+fn manually_restored_settings_wait_no_more() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &wanted()).unwrap();
     sim.cpu_offline(THREE);
@@ -165,7 +165,7 @@ fn the_guard_restores_the_rest() {
 }
 
 #[test]
-fn a_mask_of_which_somebody_took_a_cpu_is_not_as_applied() {
+fn a_mask_that_lost_a_cpu_is_not_as_applied() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &[rps("eth0", 0, "0-1")]).unwrap();
     let verify = || ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().exit_status();

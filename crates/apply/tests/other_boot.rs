@@ -97,7 +97,7 @@ fn is_open(how: Left) -> bool {
     matches!(how, Left::Unfinished | Left::OnTrial)
 }
 
-fn said(out: &Result<Outcome, Error>) -> String {
+fn outcome_text(out: &Result<Outcome, Error>) -> String {
     match out {
         Ok(o) => o.notes.join("\n"),
         Err(e) => e.to_string(),
@@ -105,7 +105,7 @@ fn said(out: &Result<Outcome, Error>) -> String {
 }
 
 #[test]
-fn status_finds_nothing_in_force_and_history_says_whose_it_is() {
+fn status_finds_nothing_in_effect_and_history_names_the_origin() {
     each(|what, how, other, sim, dir, as_is| {
         let v = ringwise_apply::verify(&host(sim), &dir.store(), &policy()).unwrap();
         assert_eq!((v.exit_status(), v.settings.len(), v.unfinished, &v.trial), (0, 0, None, &None), "{what}");
@@ -128,13 +128,13 @@ fn status_finds_nothing_in_force_and_history_says_whose_it_is() {
 }
 
 #[test]
-fn recover_puts_nothing_back_and_says_why() {
+fn recover_puts_nothing_back_and_reports_why() {
     each(|what, how, other, sim, dir, as_is| {
         let out = recover(sim, dir);
         assert_eq!(out.as_ref().unwrap().verdict, RunResult::NothingToDo, "{what}");
         untouched(sim, as_is, what);
         // A transaction that is over is not mentioned.
-        assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
+        assert_eq!(outcome_text(&out).contains(why(other)), is_open(how), "{what}: {}", outcome_text(&out));
     });
 }
 
@@ -143,7 +143,7 @@ fn rollback_is_refused_by_number_and_has_nothing_to_go_back_to() {
     each(|what, how, other, sim, dir, as_is| {
         let out = rollback(sim, dir, 1, &Policy { take_over: true, ..policy() });
         assert_eq!(out.as_ref().unwrap_err().exit_status(), 6, "{what}");
-        assert!(said(&out).contains(why(other)), "{what}: {}", said(&out));
+        assert!(outcome_text(&out).contains(why(other)), "{what}: {}", outcome_text(&out));
         untouched(sim, as_is, what);
         let _ = how;
         // As first found in this boot, in which nothing was changed.
@@ -159,7 +159,7 @@ fn apply_closes_it_and_counts_from_the_host_as_it_is() {
         let out = apply(sim, dir, &wanted());
         let o = out.as_ref().unwrap();
         assert_eq!((o.verdict, o.transaction), (RunResult::Applied, Some(2)), "{what}");
-        assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
+        assert_eq!(outcome_text(&out).contains(why(other)), is_open(how), "{what}: {}", outcome_text(&out));
         assert!(wanted().iter().all(|s| compare(s, &look(sim)).holds()), "{what}");
         let trials: Vec<String> =
             dir.files().into_iter().filter(|f| f.contains("-0001.json") && !f.ends_with('l')).collect();
@@ -202,7 +202,7 @@ fn without_a_boot_id_it_counts_as_of_this_boot() {
     assert_eq!(e.exit_status(), 6, "{e}");
     let out = recover(&sim, &dir);
     assert_eq!(out.as_ref().unwrap().verdict, RunResult::Recovered);
-    assert!(said(&out).contains("the boot ID cannot be read"), "{}", said(&out));
+    assert!(outcome_text(&out).contains("the boot ID cannot be read"), "{}", outcome_text(&out));
     // Nothing is lost: the values as first found are still there, and the next transaction does not replace them.
     let dir = left(Left::Kept);
     let (first, sim) = (look(&self::sim()), self::sim());

@@ -74,7 +74,7 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
 }
 
 #[test]
-fn an_idle_queue_is_said_to_stay_elsewhere() {
+fn an_idle_queue_is_reported_to_stay_elsewhere() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     apply(&sim, &dir, &wanted()).unwrap();

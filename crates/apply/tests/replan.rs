@@ -183,7 +183,7 @@ impl Planner for Stubborn {
 }
 
 #[test]
-fn a_planner_that_does_not_learn_is_asked_a_bounded_number_of_times() {
+fn a_planner_that_does_not_learn_is_called_a_bounded_number_of_times() {
     for (how, verdict) in [(IfRefused::Skip, RunResult::Applied), (IfRefused::Replan, RunResult::PutBack)] {
         let (sim, dir) = (half(), Dir::new());
         let request = request_if(&look(&sim), &[irq("mq0", 5, "5")], how);

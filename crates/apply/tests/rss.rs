@@ -212,7 +212,7 @@ fn contexts_come_back_with_their_numbers() {
 
 /// By ioctl the kernel chooses the number; ringwise reaches the requested one only within a limit.
 #[test]
-fn a_number_that_the_kernel_does_not_give_is_said_and_nothing_is_left() {
+fn a_number_that_the_kernel_does_not_give_is_reported_and_nothing_is_left() {
     let (sim, dir) = (host_of(OLD), Dir::new());
     let out = apply(&sim, &dir, &[context("eth1", 100, Some(&[0]))]).unwrap();
     let text = "the kernel gave the new context the number 65 instead of 100; ringwise deleted it again";
@@ -224,7 +224,7 @@ fn a_number_that_the_kernel_does_not_give_is_said_and_nothing_is_left() {
 }
 
 #[test]
-fn somebody_else_was_faster() {
+fn another_program_was_faster() {
     let (sim, dir) = (host_of(OLD), Dir::new());
     let request = request(&look(&sim), &[context("eth1", 1, Some(&[0]))]);
     sim.ethtool_x_new("eth1", &[3; 128]).unwrap();
@@ -309,7 +309,7 @@ fn a_change_in_the_last_entries_alone() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_the_kernel_is_asked() {
+fn impossible_requests_are_reported_before_the_kernel_is_called() {
     for kernel in [OLD, NEW] {
         let (sim, dir) = (host_of(kernel), Dir::new());
         sim.forget_writes();

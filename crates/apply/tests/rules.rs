@@ -108,7 +108,7 @@ fn rules_make_way_for_fewer_queues() {
 }
 
 #[test]
-fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
+fn a_rule_that_the_request_does_not_mention_keeps_its_queue() {
     let (sim, dir) = (with(&["tcp4 dst-port 80 action 3 loc 0"]), Dir::new());
     let before = look(&sim);
     let out = apply(&sim, &dir, &[channels("eth0", 2), xps("eth0", 0, "1")]).unwrap();

@@ -36,7 +36,7 @@ fn wanted() -> [Setting; 2] {
 }
 
 #[test]
-fn a_queue_that_stands_still_is_put_back() {
+fn a_stuck_queue_is_put_back() {
     let (sim, dir) = (sim(), Dir::new());
     sim.stalled_cpu(CpuId(2));
     let before = look(&sim);

@@ -27,7 +27,7 @@ fn holds(now: &Snapshot, wanted: &[ringwise_knob::Setting]) {
 }
 
 #[test]
-fn does_what_is_asked_and_a_second_time_nothing() {
+fn applies_the_request_and_a_second_time_nothing() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     let request = request(&before, &wanted());
@@ -73,7 +73,7 @@ fn idle_queues_are_pending_and_no_failure() {
 }
 
 #[test]
-fn adjusted_by_the_driver_is_told() {
+fn adjustments_by_the_driver_are_reported() {
     let (sim, dir) = (sim(), Dir::new());
     let rings = ringwise_knob::Setting::Rings {
         dev: "eth0".into(),

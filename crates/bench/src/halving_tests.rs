@@ -73,7 +73,7 @@ fn what_lies_below_the_best_goes_though_it_is_above_the_start() {
 }
 
 #[test]
-fn one_that_cannot_be_measured_is_dropped_and_told() {
+fn one_that_cannot_be_measured_is_dropped_and_reported() {
     let mut h = Halving::new(3, 100, 0.05, 1.0, 1).unwrap();
     while !h.ask().is_empty() {
         let score = |who: &SearchState| {
@@ -105,7 +105,7 @@ fn a_budget_that_does_not_reach_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn it_stays_within_its_budget_and_tells_of_everyone(effects in prop::collection::vec(-20.0f64..20.0, 1..20), more in 0u32..300, seed: u64) {
+    fn it_stays_within_its_budget_and_reports_every_candidate(effects in prop::collection::vec(-20.0f64..20.0, 1..20), more in 0u32..300, seed: u64) {
         let needed = match Halving::new(effects.len(), 0, 0.05, 1.0, seed) {
             Err(e) => e.needed,
             Ok(_) => unreachable!(),

@@ -65,7 +65,7 @@ fn load(g: Group) -> Load {
 }
 
 #[test]
-fn what_they_cannot_do_is_said() {
+fn unsupported_options_are_reported() {
     let stop = AtomicBool::new(false);
     for (program, g, words) in [
         ("iperf3", group(Protocol::Tcp, Pattern::Rr), "only streams"),

@@ -44,7 +44,7 @@ fn what_the_generator_cannot_send_is_its_limit() {
 }
 
 #[test]
-fn a_generator_that_stumbles_once_is_asked_again() {
+fn a_generator_that_fails_once_is_tried_again() {
     let mut s = RateSearch::new(1e3, 1e6, &[0.0], 0.01, 40);
     assert_eq!(s.ask(), Some(1e6));
     s.saw(2e5, 0.0);
@@ -81,7 +81,7 @@ fn a_loss_that_was_there_once_does_not_count() {
 }
 
 #[test]
-fn trials_are_bounded_and_what_is_known_is_told() {
+fn trials_are_bounded_and_the_result_so_far_is_reported() {
     let mut s = RateSearch::new(1e3, 1e6, &[0.0], 1e-9, 5);
     assert_eq!(run(&mut s, 6e5, 1e9).len(), 5);
     let found = s.result(0.0);

@@ -178,7 +178,7 @@ fn a_child_that_dies_leaves_its_words() {
 }
 
 #[test]
-fn nobody_serves_everywhere() {
+fn serving_on_every_address_is_refused() {
     let e =
         serve("0.0.0.0:0".parse().unwrap(), None, &Allowed::default(), &AtomicBool::new(false), &mut |_| {}, &|_| {})
             .unwrap_err();

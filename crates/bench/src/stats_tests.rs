@@ -129,7 +129,7 @@ fn equivalence_is_claimed_wrongly_in_5_of_100_and_found_where_it_is() {
 }
 
 #[test]
-fn signs_are_counted_as_by_hand() {
+fn signs_are_counted_as_calculated_manually() {
     assert_eq!(sign_flip(&[], 0), None);
     assert_eq!(sign_flip(&[0.0, 0.0], 0), Some(1.0));
     assert_eq!(sign_flip(&[1.0; 5], 0), Some(0.0625));
@@ -162,7 +162,7 @@ fn many_pairs_are_drawn_and_come_out_like_counted_ones() {
 }
 
 #[test]
-fn holm_by_hand() {
+fn holm_as_calculated_manually() {
     assert_eq!(holm(&[]), Vec::<f64>::new());
     let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
     assert!(close(&holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]));
@@ -213,7 +213,7 @@ fn too_few_pairs_say_so() {
 }
 
 #[test]
-fn a_difference_that_is_smaller_than_matters_is_equivalent_and_told() {
+fn an_irrelevant_difference_is_equivalent_and_reported() {
     let base: Vec<f64> = (0..12).map(|i| 100.0 + f64::from(i % 4)).collect();
     let with: Vec<f64> = base.iter().enumerate().map(|(i, b)| b + 1.0 + 0.1 * (i % 3) as f64).collect();
     let p = paired(&base, &with, 0.05, 0);
@@ -228,7 +228,7 @@ fn a_difference_that_is_smaller_than_matters_is_equivalent_and_told() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_data_is_reported() {
     let mut rng = Rng::new(1);
     let (base, with) = pairs(&mut rng, 8, 0.0, 6.0);
     let p = paired(&base, &with, 0.05, 0);

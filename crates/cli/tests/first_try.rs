@@ -37,7 +37,7 @@ fn ringwise(file: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_bond_stands_for_its_members() {
+fn a_bond_means_its_members() {
     let dir = Dir::new();
     let file = dir.0.join("router.tar.gz");
     capture(&router(), &file);

@@ -32,11 +32,11 @@ fn mixed() -> Intent {
 }
 
 /// Two queues for two ports: context 1, rules 0 and 1.
-fn laid() -> Lay {
-    laid_on(&card())
+fn applied_layout() -> Lay {
+    applied_layout_on(&card())
 }
 
-fn laid_on(s: &Snapshot) -> Lay {
+fn applied_layout_on(s: &Snapshot) -> Lay {
     let lay = Lay::on(s);
     assert_eq!(lay.apply(&group(2, &[443, 53])).verdict, RunResult::Applied);
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 443 context 1".into(), "1 53 context 1".into()]));
@@ -82,7 +82,7 @@ fn why<'a>(p: &'a Plan, what: &str) -> (&'a str, &'a Reason) {
 
 #[test]
 fn one_queue_needs_no_context() {
-    let lay = laid();
+    let lay = applied_layout();
     let before = lay.look();
     let p = settles(&lay, &group(1, &[443, 53]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["0 443 queue 0".to_string(), "1 53 queue 0".into()]));
@@ -99,7 +99,7 @@ fn one_queue_needs_no_context() {
 
 #[test]
 fn another_flow_and_one_less() {
-    let lay = laid();
+    let lay = applied_layout();
     let p = settles(&lay, &group(2, &[8443]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["2 8443 context 1".to_string()]));
     assert_eq!(why(&p, "eth0 flow rule 0"), ("R4.06", &Reason::FlowNotLed { transaction: 1 }));
@@ -117,7 +117,7 @@ fn card_as_found() -> Snapshot {
 #[test]
 fn no_groups_any_more() {
     for gone in [mixed(), Intent::default(), Intent { goal: Goal::Stream, ..Intent::default() }] {
-        let lay = laid();
+        let lay = applied_layout();
         let before = table(&Lay::on(&card()));
         assert_ne!(table(&lay), before);
         let p = settles(&lay, &gone);
@@ -133,7 +133,7 @@ fn no_groups_any_more() {
 
 #[test]
 fn what_others_made_or_changed_stays_and_is_named() {
-    let lay = laid();
+    let lay = applied_layout();
     let other = lay.sim.ethtool_x_new("eth0", &[5; 128]).unwrap();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 action 3 loc 9").unwrap();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 53 action 6 loc 1").unwrap();
@@ -150,8 +150,8 @@ fn what_others_made_or_changed_stays_and_is_named() {
 }
 
 #[test]
-fn a_context_that_somebodys_rule_leads_to_stays() {
-    let lay = laid();
+fn a_context_with_a_rule_of_another_program_stays() {
+    let lay = applied_layout();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 context 1 action 0 loc 9").unwrap();
     // After resizing it still belongs to the group.
     settles(&lay, &group(3, &[443, 53]));
@@ -204,7 +204,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
 fn a_full_table_of_rules_is_used_again() {
     let mut s = card();
     s.nics[0].rules = Fact::Known(Rules { capacity: 2, chooses_location: false, rules: Default::default() });
-    let lay = laid_on(&s);
+    let lay = applied_layout_on(&s);
     settles(&lay, &group(2, &[8443, 25]));
     assert_eq!(rules(&lay), ["0 8443 context 1", "1 25 context 1"]);
 }
@@ -226,7 +226,7 @@ fn where_the_driver_chooses_places_too() {
 #[test]
 fn a_failure_at_every_write_on_the_way_out() {
     let (p, writes) = {
-        let lay = laid();
+        let lay = applied_layout();
         lay.sim.forget_writes();
         let p = lay.plan(&Intent::default());
         assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
@@ -235,7 +235,7 @@ fn a_failure_at_every_write_on_the_way_out() {
     assert!(writes > 3, "{writes}");
     for k in 0..writes {
         for errno in [5, 16, 28, 95] {
-            let lay = laid();
+            let lay = applied_layout();
             let before = lay.look();
             lay.sim.forget_writes();
             lay.sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
@@ -248,7 +248,7 @@ fn a_failure_at_every_write_on_the_way_out() {
             }
         }
         for at in [Fault::KillBefore { at: At::Write(k) }, Fault::KillAfter { at: At::Write(k) }] {
-            let lay = laid();
+            let lay = applied_layout();
             let before = lay.look();
             lay.sim.forget_writes();
             let what = format!("{at:?}");
@@ -279,7 +279,7 @@ fn fewer_channels_take_rules_of_groups_with_them() {
 }
 
 #[test]
-fn a_context_on_queues_that_go_is_said_to_move_and_does() {
+fn a_context_on_removed_queues_is_reported_to_move_and_moves() {
     let lay = Lay::on(&card());
     let half: Vec<u32> = (0..128).map(|i| if i < 32 { 1 } else { 6 }).collect();
     assert_eq!(lay.sim.ethtool_x_new("eth0", &half).unwrap(), 1);

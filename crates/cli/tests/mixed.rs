@@ -88,7 +88,7 @@ fn on_igb_a_refused_wish_takes_nothing_with_it() {
 
 /// By ioctl (6.12) and by netlink: contexts 1 and 2 do not exist, neither before nor after.
 #[test]
-fn a_context_has_the_number_that_was_asked_for() {
+fn a_context_has_the_requested_number() {
     for kernel in ["6.12.48", "6.18.15"] {
         let lay = Lay::on(&build::host(8, 2).kernel(kernel).mqnic("eth0", 0, 8).linked().done());
         let knob = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };

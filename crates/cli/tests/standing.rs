@@ -289,7 +289,7 @@ fn what_the_next_boot_applies() {
 }
 
 #[test]
-fn the_first_line_says_whether_anything_is_wrong() {
+fn the_first_line_shows_whether_anything_is_wrong() {
     let page = |s: &Snapshot, st: &HostStatus| status::page(s, st, StatusOptions::default(), &Style::plain(Some(100)));
     let first = |s: &Snapshot, st: &HostStatus| page(s, st).lines().next().unwrap().to_string();
     let mut st = HostStatus { verify: Some(drift()), last: Some(entry(12)), ..HostStatus::default() };
@@ -379,7 +379,7 @@ fn a_plan_for_many_interfaces_repeats_nothing() {
 }
 
 #[test]
-fn what_could_not_be_put_back_needs_somebody() {
+fn unrestored_settings_need_attention() {
     let ended = |id: u64, ending: Ending| HistoryEntry { ending, undone_by: None, ..entry(id) };
     let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
     assert_eq!(verify_history::to_recover(&stuck).map(|e| e.id), Some(12));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn of_moderation_only_what_somebody_may_have_chosen_is_kept() {
+    fn only_moderation_that_a_user_may_have_chosen_is_kept() {
         let all = [
             ("use-adaptive-rx", 1),
             ("use-adaptive-tx", 0),

@@ -141,7 +141,7 @@ fn interfaces_that_the_host_part_names() {
 }
 
 #[test]
-fn a_bond_in_the_file_stands_for_its_members() {
+fn a_bond_in_the_file_means_its_members() {
     let mut s = host();
     s.nics[3].lower = vec![ringwise_model::IfIndex(2), ringwise_model::IfIndex(3)];
     s.nics[3].link.carrier = Fact::not_requested("carrier");

@@ -187,7 +187,7 @@ fn a_manual_change_stays_and_is_reported_once() {
 }
 
 #[test]
-fn another_number_of_queues_is_kept_and_laid_out() {
+fn another_number_of_queues_is_kept_and_configured() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         rig.sim.ethtool_l("eth0", 4).unwrap();
@@ -213,7 +213,7 @@ fn another_number_of_queues_is_kept_and_laid_out() {
 
 /// As igb does when virtual functions are made and removed: nothing is heard.
 #[test]
-fn queues_that_come_back_without_a_notification_are_laid_out_again() {
+fn queues_that_come_back_without_a_notification_are_configured_again() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         for queues in [2, 8] {

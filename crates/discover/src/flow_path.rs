@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ringwise_kfmt::inet_diag::{self, TcpConnection};
+use ringwise_kfmt::inet_diag::{self, ConnectedSocket};
 use ringwise_kfmt::sockets::{self, Connected};
 use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::{ControlReason, CpuId, CpuSet, Fact, Unread};
@@ -85,7 +85,7 @@ pub fn connected_addresses(host: &dyn Host, pids: &BTreeSet<u32>) -> Result<BTre
 #[derive(Debug, Clone, Default)]
 pub struct OpenConnections {
     /// IP protocol number (6 TCP, 17 UDP), and the connection; packets of UDP are never counted.
-    pub all: Vec<(u8, TcpConnection)>,
+    pub all: Vec<(u8, ConnectedSocket)>,
     /// Why they come from `/proc`, which does not count packets.
     pub uncounted: Option<String>,
 }
@@ -112,7 +112,7 @@ pub fn talks(host: &dyn Host) -> Result<OpenConnections, String> {
         Ok(all) => Ok(OpenConnections { all, uncounted: None }),
         Err(why) => {
             let all =
-                connections(host)?.into_iter().map(|(p, ends)| (p, TcpConnection { ends, received: None })).collect();
+                connections(host)?.into_iter().map(|(p, ends)| (p, ConnectedSocket { ends, received: None })).collect();
             Ok(OpenConnections { all, uncounted: Some(why) })
         }
     }

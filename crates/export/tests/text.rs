@@ -157,7 +157,7 @@ fn both_forms_are_read_and_say_the_same() {
 }
 
 #[test]
-fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
+fn a_device_that_does_not_answer_is_named_and_its_counters_are_omitted() {
     let mut c = sample(2, 3);
     c.links.remove("eth1");
     c.silent = vec!["eth1".into()];
@@ -170,7 +170,7 @@ fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
 }
 
 #[test]
-fn what_is_not_known_is_not_told() {
+fn unknown_values_are_omitted() {
     let mut p = Page::default();
     standing(&mut p, &VerifyCounts::default());
     let own_page = ExporterFacts { version: "0.1.0", limit: 500, ..ExporterFacts::default() };
@@ -264,7 +264,7 @@ fn totals_grow_over_resets_and_devices_that_go_and_come() {
 }
 
 #[test]
-fn never_more_series_than_allowed_and_what_is_missing_is_said() {
+fn never_more_series_than_allowed_and_missing_ones_are_reported() {
     let (layout, c) = (layout(40), sample(40, 3));
     let all = parse(&text(&mut Keeper::new(9), &layout, &c), false).unwrap().series.len();
     assert!(all > 1000, "{all}");

@@ -92,7 +92,7 @@ fn hash_entry_queue() {
 }
 
 #[test]
-fn an_unknown_key_is_unknown_and_what_is_left_is_said() {
+fn an_unknown_key_is_unknown_and_the_rest_is_reported() {
     let mut s = host("ice");
     rss(&mut s).key = Fact::unknown("rss-get", "needs root");
     let a = steering(&s).answer(&flow(VECTOR));
@@ -187,7 +187,7 @@ fn where_the_nic_steers_by_itself_nothing_is_decided() {
 }
 
 #[test]
-fn what_nobody_tells_is_told_as_taken() {
+fn unread_facts_are_reported_as_assumed() {
     let mut s = host("ice");
     assert!(steering(&s).assumed().is_empty());
     let told = steering(&s).answer(&flow(VECTOR));
@@ -239,7 +239,7 @@ fn rules_go_first_and_contexts_have_their_own_table() {
 }
 
 #[test]
-fn a_tag_that_is_told_decides_rules_that_ask_for_it() {
+fn a_known_tag_decides_rules_that_match_it() {
     let mut s = host("ice");
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5 m 0xf000")], Action::Queue(3), None)]);
     let tagged = |v| steering(&s).answer(&Tuple { vlan: Some(v), ..flow(VECTOR) });
@@ -248,7 +248,7 @@ fn a_tag_that_is_told_decides_rules_that_ask_for_it() {
 }
 
 #[test]
-fn by_a_queue_that_is_asked_for() {
+fn by_a_requested_queue() {
     let mut s = host("ixgbe");
     s.nics[0].rx_queues[6].rps_cpus = Fact::Known("1,3,5-6".parse().unwrap());
     let asked = steering(&s).by_queue(Some(6));

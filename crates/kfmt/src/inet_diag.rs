@@ -17,7 +17,7 @@ const SEGS_IN: usize = 140;
 
 /// One TCP connection of a `SOCK_DIAG_BY_FAMILY` dump (`linux/inet_diag.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TcpConnection {
+pub struct ConnectedSocket {
     /// Addresses, ports and inode. IPv4 addresses that are mapped into IPv6 are unwrapped.
     pub ends: Connected,
     /// Received segments, and bytes that were accepted from them. Kernels before 4.2 do not count segments.
@@ -25,7 +25,7 @@ pub struct TcpConnection {
 }
 
 /// Decodes one `struct inet_diag_msg` with its attributes. A message below 72 bytes is an error.
-pub fn talk(msg: &[u8]) -> Result<TcpConnection, ParseError> {
+pub fn talk(msg: &[u8]) -> Result<ConnectedSocket, ParseError> {
     let bad = || ParseError::new(WHAT, format!("{} bytes", msg.len()), "72 bytes or more");
     let (head, rest) = (msg.get(..HEAD).ok_or_else(bad)?, msg.get(HEAD..).unwrap_or_default());
     let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -49,7 +49,7 @@ pub fn talk(msg: &[u8]) -> Result<TcpConnection, ParseError> {
         let segments = a.data.get(SEGS_IN..SEGS_IN + 4).and_then(|b| b.try_into().ok());
         received = segments.map(u32::from_ne_bytes).zip(bytes.map(u64::from_ne_bytes));
     }
-    Ok(TcpConnection { ends, received })
+    Ok(ConnectedSocket { ends, received })
 }
 
 #[cfg(test)]

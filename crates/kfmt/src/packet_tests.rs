@@ -138,7 +138,7 @@ fn protocols_that_networks_carry_have_a_name() {
 }
 
 #[test]
-fn what_is_no_flow_says_why() {
+fn a_frame_without_a_flow_has_a_reason() {
     assert_eq!(seen(1, &frame(0x0806, &[0; 28])), Err(NoFlow::NotIp(0x0806)));
     assert_eq!(seen(127, &[0; 60]), Err(NoFlow::Link(127)));
     assert_eq!(seen(1, &[0; 13]), Err(NoFlow::Short));

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_said() {
+    fn broken_lines_are_reported() {
         assert_eq!(tcp("head\n").unwrap(), []);
         for bad in ["h\n 0: x", "h\n 0: 00000000:0050 0:0 0A 0 0 0 0 0 x", "h\n 0: 0000:0050 0:0 0A 0 0 0 0 0 5"] {
             let e = tcp(bad).unwrap_err().to_string();

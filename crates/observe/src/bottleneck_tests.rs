@@ -71,7 +71,7 @@ fn several_queues_on_one_cpu() {
 }
 
 #[test]
-fn a_full_backlog_is_told_once() {
+fn a_full_backlog_is_reported_once() {
     let cpus = vec![cpu(3.0, &[]), cpu(70.0, &[(CpuCounter::SoftnetDropped, 12), (CpuCounter::SoftnetRps, 99)])];
     let drops = Drops { nic: Some(0), stack: Some(12), ..Drops::default() };
     let b = Bottleneck::of(&rates(drops, vec![queue(Dir::Rx, 0, 0, 500, 0)], cpus.clone()));

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_and_nobody_waits_for_ever() {
+    fn one_at_a_time_and_with_a_bounded_wait() {
         let d = dir("alone");
         let first = alone(&d, Duration::ZERO, "ringwise apply --boot").unwrap();
         let why = alone(&d, Duration::from_millis(150), "x").unwrap_err().to_string();

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_has_the_groups_or_says_why_not() {
+    fn the_kernel_has_the_groups_or_reports_why_not() {
         let (mut m, missing) = Monitor::open();
         assert_eq!(m.descriptors().len() + missing.len(), Channel::ALL.len(), "{missing:?}");
         assert!(missing.iter().all(|(c, _)| *c != Channel::Links), "{missing:?}");

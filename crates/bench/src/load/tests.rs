@@ -24,7 +24,7 @@ fn once(g: Group, ms: u64) -> Result<LoadResult, LoadError> {
 }
 
 #[test]
-fn what_is_asked_is_answered() {
+fn requests_are_answered() {
     for protocol in [Protocol::Udp, Protocol::Tcp] {
         let service = answering(protocol, 0);
         for (pattern, per_s, threads, flows, skew, size) in [
@@ -110,7 +110,7 @@ fn a_stall_shows_at_intended_times_and_hides_without() {
 
 /// No thread can send a request every 20 ns.
 #[test]
-fn a_generator_that_cannot_keep_up_says_so() {
+fn a_generator_that_cannot_keep_up_reports_it() {
     let service = answering(Protocol::Udp, 0);
     let g = Group { per_s: Some(5e7), ..group(Protocol::Udp, Pattern::Rr, service.at()) };
     let r = once(g, 1200).unwrap();
@@ -144,7 +144,7 @@ fn what_is_never_answered_is_lost_and_refusals_keep_their_errno() {
 
 /// A server that answers each request twice, but never the third one, and foreign datagrams.
 #[test]
-fn losses_doubles_and_foreign_ones_are_told_apart() {
+fn losses_duplicates_and_foreign_packets_are_distinguished() {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = server.local_addr().unwrap();
     server.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
@@ -265,7 +265,7 @@ fn a_stop_ends_it() {
 }
 
 #[test]
-fn nobody_listens_everywhere() {
+fn listening_on_every_address_is_refused() {
     for (bind, words) in [(None, "no address"), (Some("0.0.0.0".parse().unwrap()), "every address")] {
         let why = answer(&Responder { bind, threads: 1, ..Responder::default() }).err().unwrap().to_string();
         assert!(why.contains(words), "{why}");

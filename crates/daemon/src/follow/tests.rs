@@ -145,7 +145,7 @@ fn an_uneven_load_leads_to_a_better_table() {
 }
 
 #[test]
-fn no_table_is_proposed_if_packets_do_not_arrive_as_it_says() {
+fn no_table_is_proposed_if_packets_do_not_arrive_as_the_table_predicts() {
     let mut rig = Rig::new();
     let news = rig.seconds(60, ArrivalQueue::Fixed(0));
     assert!(moves(&news).is_empty(), "{:?}", news.findings);

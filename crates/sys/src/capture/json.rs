@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_stands_among_the_members_of_its_entry() {
+    fn a_refusal_is_among_the_members_of_its_entry() {
         let refusal = Refusal { errno: Some(2), words: Some("w".into()), late: true };
         let attempt = |answer: RecordedAnswer<()>| serde_json::to_string(&Attempt::new("dir", "/a", &answer)).unwrap();
         assert_eq!(attempt(Err(refusal.clone())), r#"{"kind":"dir","path":"/a","errno":2,"words":"w","late":true}"#);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn values_by_what_stands_beside_them() {
+    fn values_by_their_labels() {
         for (text, want, kind) in [
             ("db_password=hunter2 x", "hunter2", "secret"),
             ("password: correct horse battery", "correct horse battery", "secret"),
