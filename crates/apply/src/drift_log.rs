@@ -67,7 +67,7 @@ impl DriftLog {
     }
 
     /// What else happened to the device meanwhile, as an explanation. `None`: not known.
-    fn happened(&self, now: &Snapshot, dev: &str) -> Option<DriftCause> {
+    fn drift_cause(&self, now: &Snapshot, dev: &str) -> Option<DriftCause> {
         let nic = now.nic(dev)?;
         let was = self.devices.iter().find(|d| d.id.same_device(&nic.dev))?;
         if was.id.ifindex != nic.dev.ifindex {
@@ -99,8 +99,8 @@ pub enum DriftCause {
 }
 
 /// What else happened to this device since its settings were last seen as applied. `None`: not known.
-pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<DriftCause> {
-    read(store, now)?.happened(now, dev)
+pub fn drift_cause(store: &Store, now: &Snapshot, dev: &str) -> Option<DriftCause> {
+    read(store, now)?.drift_cause(now, dev)
 }
 
 /// When it was last known to be as applied, and when it was first seen changed.

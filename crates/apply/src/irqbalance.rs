@@ -3,7 +3,7 @@
 
 use ringwise_discover::competing_programs::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
-use ringwise_knob::irqbalance::{BannedInterrupts, list, live_restart, theirs};
+use ringwise_knob::irqbalance::{BannedInterrupts, bans_of_others, list, live_restart};
 use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, live};
 use ringwise_model::errno::{EMSGSIZE, ENODEV, ENOENT};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
@@ -89,7 +89,7 @@ pub(crate) fn write_ban(cx: &HostAccess, now: &Snapshot, dev: &str, left: &Banne
     let nic = nic(now, dev)?;
     let unread = || Error::other("irqbalance setup", "its list of banned interrupts could not be read");
     let wanted = list(&b, nic, left).ok_or_else(unread)?;
-    let before = theirs(&b, nic).ok_or_else(unread)?;
+    let before = bans_of_others(&b, nic).ok_or_else(unread)?;
     let bus = nic.dev.bus_address.clone().unwrap_or_else(|| dev.to_string());
     let mut ours: Vec<(String, u32)> = b.ours.iter().filter(|(d, _)| *d != bus).cloned().collect();
     ours.extend(wanted.iter().filter(|n| !before.contains(n)).map(|n| (bus.clone(), *n)));

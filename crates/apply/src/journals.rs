@@ -102,7 +102,7 @@ impl Journals {
     }
 
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.
-    pub fn set_up_anew(&self, now: &Snapshot) -> BTreeSet<String> {
+    pub fn reinitialized(&self, now: &Snapshot) -> BTreeSet<String> {
         reinitialize::in_journals(&self.all, now)
     }
 

@@ -87,7 +87,7 @@ mod write_setting;
 
 pub use adopt::{adopt, adoptable};
 pub use balance::{BalancedSetting, balance_step, may_be_moved, restore_balanced};
-pub use drift_log::{DriftCause, happened, note_seen};
+pub use drift_log::{DriftCause, drift_cause, note_seen};
 pub use error::{ChangedSetting, Error, Refusal};
 pub use event::{Event, Phase};
 pub use families::{families, parts};
@@ -101,7 +101,7 @@ pub use history::{history, replaces_another, verify, verify_in};
 pub use journals::{Files as JournalFiles, Journals};
 pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refused, RunResult};
 pub use prune::prune_service;
-pub use reinitialize::set_up_anew;
+pub use reinitialize::reinitialized;
 pub use replan::{NewPlan, NoPlan, Planner};
 pub use report::{Attention, Ending, HistoryEntry, Holder, Newer, SERVICE, SettingInEffect, TransactionKind, Verify};
 pub use request::{Policy, Request};

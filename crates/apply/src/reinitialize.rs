@@ -10,7 +10,7 @@ use crate::{Error, Store};
 
 /// Names of interfaces whose index differs from that in the last transaction of this boot that changed them: the device was
 /// unbound or unplugged, or the driver was reloaded. Their present values are the driver's defaults, not a choice of the user.
-pub fn set_up_anew(store: &Store, now: &Snapshot) -> Result<BTreeSet<String>, Error> {
+pub fn reinitialized(store: &Store, now: &Snapshot) -> Result<BTreeSet<String>, Error> {
     Ok(in_journals(&Read::all(store)?, now))
 }
 

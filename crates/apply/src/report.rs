@@ -155,7 +155,7 @@ pub struct SettingInEffect {
 
 impl SettingInEffect {
     /// The manual change, if this is one: changed since, or adopted. A setting that does not exist any more does not count.
-    pub fn hand(&self) -> Option<ManualChange> {
+    pub fn manual_change(&self) -> Option<ManualChange> {
         let setting = self.now.known()?.clone();
         let origin = match (self.how.holds(), &self.how) {
             (true, _) if self.adopted => Origin::Adopted,
@@ -275,7 +275,7 @@ impl Verify {
 
     /// Manual changes: settings changed outside ringwise, and adopted ones, without those that a device lost when it was
     /// set up again.
-    pub fn hands(&self) -> Vec<ManualChange> {
+    pub fn manual_changes(&self) -> Vec<ManualChange> {
         let ban = |dev: &str| {
             self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
         };
@@ -283,17 +283,17 @@ impl Verify {
             let address = s.want.address();
             address.is_some_and(|a| irqbalance::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
         };
-        let anew = self.set_up_anew();
+        let anew = self.reset_devices();
         let reset = |s: &&SettingInEffect| {
             let dev = s.want.address().and_then(|a| a.dev().map(str::to_string));
             dev.and_then(|d| anew.get(&d)).is_some_and(|mask| s.now.known().is_some_and(|now| as_made(now, mask)))
         };
-        self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(SettingInEffect::hand).collect()
+        self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(SettingInEffect::manual_change).collect()
     }
 
     /// Devices on which all interrupts that ringwise had pinned now have the same wide mask, each with that mask. The driver has
     /// created its vectors again (`ethtool -L`, a reset), so these values are no manual changes.
-    fn set_up_anew(&self) -> BTreeMap<String, CpuSet> {
+    fn reset_devices(&self) -> BTreeMap<String, CpuSet> {
         let mut masks: BTreeMap<String, Vec<Option<&CpuSet>>> = BTreeMap::new();
         for s in &self.settings {
             let Setting::IrqCpus { dev, .. } = &s.want else { continue };

@@ -188,7 +188,7 @@ fn killed_at_every_point_of_a_change() {
             killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &here.policy(), &mut |_| {})),
             "{death:?}"
         );
-        sim.heal();
+        sim.clear_faults();
         // First the guard of this change, if there was one, then the one of the service.
         if here.state.lock().unwrap().lock.is_some() {
             here.acts_on(6, &sim, &dir.store()).unwrap();

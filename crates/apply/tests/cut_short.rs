@@ -44,7 +44,7 @@ fn try_run(sim: &Arc<Sim>, store: &Store, request: &Request) -> bool {
 
 /// After the kill: the next run is refused, and recovery restores the start. Recovering twice does no harm.
 fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, request: &Request, what: &str) {
-    sim.heal();
+    sim.clear_faults();
     let cut =
         ringwise_apply::history(&dir.store(), &before.host).unwrap().iter().any(|e| e.ending == Ending::Unfinished);
     if cut {
@@ -136,7 +136,7 @@ fn while_it_recovers() {
         let request = request(&before, &wanted());
         sim.fault(Fault::KillAfter { at: At::Write(8) });
         assert!(try_run(&sim, &mortal(&dir, &sim), &request));
-        sim.heal();
+        sim.clear_faults();
         sim.forget_writes();
         sim.fault(Fault::KillBefore { at: At::Write(k) });
         let store = mortal(&dir, &sim);
@@ -183,7 +183,7 @@ fn cut(sim: &Arc<Sim>, dir: &Dir) -> ringwise_model::Snapshot {
     let before = look(sim);
     sim.fault(Fault::KillAfter { at: At::Write(4) });
     assert!(try_run(sim, &mortal(dir, sim), &request(&before, &wanted())));
-    sim.heal();
+    sim.clear_faults();
     before
 }
 

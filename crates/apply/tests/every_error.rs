@@ -200,7 +200,7 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     assert_eq!(left.command.as_deref(), Some("echo 1 > /sys/class/net/eth0/queues/tx-0/xps_cpus"));
     assert!(left.why.contains("ENOSPC"), "{}", left.why);
     // `recover` restores it later.
-    sim.heal();
+    sim.clear_faults();
     let out = recover(&sim, &dir).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (RunResult::Recovered, 0));
     assert!(differing(&before, &look(&sim)).is_empty());
@@ -245,7 +245,7 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     assert!(failure.late && out.notes.iter().any(|n| n.contains("may still take effect")), "{out:?}");
     assert_eq!(out.exit_status(), 4);
     assert!(differing(&before, &look(&sim)).is_empty());
-    sim.heal();
+    sim.clear_faults();
 }
 
 /// The error names the CPU without a free vector, as the kernel's table shows it, or reports that there is no table.
@@ -260,7 +260,7 @@ fn an_error_about_exhausted_vectors_has_the_numbers() {
     let meaning = failed(&sim).meaning;
     let none = "this kernel does not show how many are left (/sys/kernel/debug/irq/domains/VECTOR does not exist)";
     assert!(meaning.starts_with("no interrupt vector is left on that CPU") && meaning.ends_with(none), "{meaning}");
-    sim.heal();
+    sim.clear_faults();
     sim.fill_cpus(cpus(to));
     let meaning = failed(&sim).meaning;
     let numbers = format!("; CPU {to} has none left, the other online CPUs have 180 left each");

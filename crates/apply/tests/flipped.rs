@@ -31,7 +31,7 @@ fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let before = look(&sim);
     sim.fault(Fault::KillAfter { at: At::Write(4) });
     assert!(killed(|| _ = go(&sim, &mortal(&dir, &sim), &here.policy())));
-    sim.heal();
+    sim.clear_faults();
     assert!(!differing(&before, &look(&sim)).is_empty(), "it is half done");
     (sim, dir, here, before)
 }

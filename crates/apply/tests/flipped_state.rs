@@ -57,7 +57,7 @@ fn scene(name: &'static str, then: &Then) -> Scene {
     let request = request_if(&first, &first_wanted(), IfRefused::Skip);
     let out = run(&sim, &dir, &request).unwrap();
     assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1));
-    sim.heal();
+    sim.clear_faults();
     let mut before = look(&sim);
     let second = |policy: &Policy| {
         let request = crate::common::request(&look(&sim), &second_wanted());
@@ -70,7 +70,7 @@ fn scene(name: &'static str, then: &Then) -> Scene {
             sim.forget_writes();
             sim.fault(Fault::KillAfter { at: At::Write(3) });
             assert!(killed(|| _ = second(&policy())));
-            sim.heal();
+            sim.clear_faults();
         }
         Then::OnTrial => {
             let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };

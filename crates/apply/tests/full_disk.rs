@@ -221,7 +221,7 @@ fn half_done(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     let before = look(sim);
     sim.fault(Fault::KillAfter { at: At::Write(2) });
     assert!(killed(|| _ = go(sim, &mortal(dir, sim), &policy())));
-    sim.heal();
+    sim.clear_faults();
     sim.forget_writes();
     before
 }

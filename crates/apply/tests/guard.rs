@@ -117,7 +117,7 @@ fn points(policy: &dyn Fn(&Here) -> Policy) -> (usize, usize) {
 
 /// After the death: if there was a guard, it leaves the host as before, and the user need not do anything.
 fn guard_ends_it(sim: &Arc<Sim>, dir: &Dir, here: &Here, before: &Snapshot, what: &str) {
-    sim.heal();
+    sim.clear_faults();
     let begun = here.state.lock().unwrap().lock.is_some();
     if begun {
         let e = go(sim, &dir.store(), &policy());
@@ -181,7 +181,7 @@ fn killed_at_every_point_of_the_journal_with_and_without_a_trial() {
             let kept = ending_of(&dir, &before);
             if matches!(kept, Some(Ending::Kept)) {
                 assert!(k + 1 == points && seconds.is_none(), "{what}");
-                sim.heal();
+                sim.clear_faults();
                 assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None, "{what}");
                 continue;
             }
@@ -467,7 +467,7 @@ fn the_undo_itself_fails() {
     assert_eq!((out.verdict, out.put_back_incomplete.len()), (RunResult::PutBackIncomplete, 1), "{out:?}");
     let now = look(&sim);
     assert_eq!(ending(&dir, &now), Ending::PutBackIncomplete);
-    sim.heal();
+    sim.clear_faults();
     assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
 }
 

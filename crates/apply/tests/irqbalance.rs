@@ -69,7 +69,7 @@ fn interrupts_moved_by_a_restarted_irqbalance_are_drift_not_manual_changes() {
     sim.irqbalance_scan();
     let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((v.exit_status(), v.drifted().count()), (3, layout("eth1").len()));
-    assert_eq!(v.hands(), Vec::new());
+    assert_eq!(v.manual_changes(), Vec::new());
     // It is not refused as a manual change either.
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(sim.irqbalance_bans(), [7]);
@@ -210,7 +210,7 @@ fn killed_at_every_write_it_is_recovered() {
             sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
             let store = mortal(&dir, &sim);
             assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {})), "{k}");
-            sim.heal();
+            sim.clear_faults();
             recover(&sim, &dir).unwrap();
             let now = look(&sim);
             assert!(differing(&before, &now).is_empty(), "{k} {after}: {:?}", differing(&before, &now));

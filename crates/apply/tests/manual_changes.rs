@@ -98,7 +98,7 @@ fn a_renamed_device_keeps_its_windows() {
     let drifted: Vec<_> = v.drifted().collect();
     assert_eq!(drifted[0].want.address().unwrap().to_string(), "wan tx-2 xps_cpus");
     assert_eq!(drifted[0].changed, Some(Window { after: end, by: Some(first) }));
-    assert_eq!(v.hands().len(), 1);
+    assert_eq!(v.manual_changes().len(), 1);
 }
 
 #[test]
@@ -127,16 +127,16 @@ fn looking_writes_nothing_where_nothing_is_in_force_or_nothing_can_be_written() 
 fn what_else_happened_to_the_device_is_evidence() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
-    let happened = |sim: &Arc<Sim>| ringwise_apply::happened(&dir.store(), &look(sim), "eth0");
-    assert_eq!(happened(&sim), None);
+    let drift_cause = |sim: &Arc<Sim>| ringwise_apply::drift_cause(&dir.store(), &look(sim), "eth0");
+    assert_eq!(drift_cause(&sim), None);
     verify(&sim, &dir);
     set_xps_manually(&sim, "eth0", 2, "7");
     verify(&sim, &dir);
-    assert_eq!(happened(&sim), Some(DriftCause::Nothing));
+    assert_eq!(drift_cause(&sim), Some(DriftCause::Nothing));
     sim.ethtool_l("eth0", 4).unwrap();
     sim.sleep_past_link();
     verify(&sim, &dir);
-    let Some(DriftCause::Channels { from, to }) = happened(&sim) else { panic!("{:?}", happened(&sim)) };
+    let Some(DriftCause::Channels { from, to }) = drift_cause(&sim) else { panic!("{:?}", drift_cause(&sim)) };
     assert_eq!((from.value_text(), to.value_text()), ("combined 8".into(), "combined 4".into()));
 }
 
@@ -147,7 +147,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
     set_xps_manually(&sim, "eth1", 2, "7");
     set_irq_manually(&sim, "eth1", 0, "5");
-    let hands = verify(&sim, &dir).hands();
+    let hands = verify(&sim, &dir).manual_changes();
     assert_eq!(hands.iter().map(|h| (h.origin, h.transaction)).collect::<Vec<_>>(), [(Origin::ByHand, 1); 2]);
     assert_eq!(hands[1].applied, xps("eth1", 2, "2"));
     let as_set = look(&sim);
@@ -159,7 +159,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     assert_eq!((out.applied.len(), out.already_so.len(), sim.writes()), (0, 2, 0));
     let v = verify(&sim, &dir);
     assert_eq!((v.exit_status(), v.settings.len()), (0, 8));
-    let adopted: Vec<ManualChange> = v.hands();
+    let adopted: Vec<ManualChange> = v.manual_changes();
     assert!(adopted.iter().all(|h| h.origin == Origin::Adopted && h.transaction == 2), "{adopted:?}");
     assert_eq!(adopted.len(), 2);
     assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, RunResult::NothingToDo);
@@ -167,7 +167,7 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     assert_eq!((&list[1].kind, list[1].steps, list[1].undone_by), (&TransactionKind::Adopt, 2, None));
     // The adopted setting is changed outside ringwise again: it is manual again.
     set_xps_manually(&sim, "eth1", 2, "3");
-    let again = verify(&sim, &dir).hands();
+    let again = verify(&sim, &dir).manual_changes();
     assert!(again.iter().any(|h| h.origin == Origin::ByHand && h.transaction == 2), "{again:?}");
     set_xps_manually(&sim, "eth1", 2, "7");
     // The adopt is rolled back: drift as before, and no write.
@@ -197,7 +197,7 @@ fn manually_removed_channels_are_adopted_with_their_queues() {
     adopt(&sim, &dir, &[]).unwrap();
     let v = verify(&sim, &dir);
     assert_eq!(v.exit_status(), 0, "{:?}", v.drifted().collect::<Vec<_>>());
-    assert!(v.hands().contains(&ManualChange {
+    assert!(v.manual_changes().contains(&ManualChange {
         origin: Origin::Adopted,
         setting: channels("eth0", 4),
         applied: channels("eth0", 4),
@@ -230,13 +230,13 @@ fn settings_lost_by_reinitialization_are_not_manual_changes() {
     }
     let v = verify(&sim, &dir);
     assert!(v.drifted().count() > 8, "{v:?}");
-    assert_eq!(v.hands(), []);
+    assert_eq!(v.manual_changes(), []);
     // A value that was chosen manually since is reported.
     set_xps_manually(&sim, "eth0", 6, "1");
-    assert_eq!(verify(&sim, &dir).hands().len(), 1);
+    assert_eq!(verify(&sim, &dir).manual_changes().len(), 1);
     set_irq_manually(&sim, "eth0", 3, "6");
     // The vectors do not indicate a reset any more: then each value may be intended.
-    assert!(verify(&sim, &dir).hands().len() > 8);
+    assert!(verify(&sim, &dir).manual_changes().len() > 8);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn what_a_plan_found_right_is_wanted_like_its_steps() {
     assert_eq!(verify(&sim, &dir).settings.iter().filter(|s| s.want == found).count(), 1);
     assert_eq!(verify(&sim, &dir).settings.len(), 2);
     set_xps_manually(&sim, "eth1", 2, "5");
-    let hands = verify(&sim, &dir).hands();
+    let hands = verify(&sim, &dir).manual_changes();
     assert_eq!((hands.len(), &hands[0].applied), (1, &found));
     // ringwise never wrote it, and yet it had another value when it was first found.
     rollback(&sim, &dir, 0, &policy()).unwrap();
@@ -322,7 +322,7 @@ fn a_kept_manual_value_survives_a_change_of_channels() {
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
     set_irq_manually(&sim, "eth0", 1, "6");
     set_xps_manually(&sim, "eth0", 2, "7");
-    let hands = verify(&sim, &dir).hands();
+    let hands = verify(&sim, &dir).manual_changes();
     let mut wanted = vec![channels("eth0", 4)];
     wanted.extend(layout("eth0", 4).into_iter().filter(|s| !hands.iter().any(|h| h.address() == s.address())));
     let mut request = request(&look(&sim), &wanted);
@@ -331,7 +331,7 @@ fn a_kept_manual_value_survives_a_change_of_channels() {
     assert_eq!((out.verdict, &out.kept), (RunResult::Applied, &hands), "{:?}", out.failed);
     let v = verify(&sim, &dir);
     assert_eq!(
-        v.hands().iter().map(|h| &h.setting).collect::<Vec<_>>(),
+        v.manual_changes().iter().map(|h| &h.setting).collect::<Vec<_>>(),
         hands.iter().map(|h| &h.setting).collect::<Vec<_>>()
     );
 }

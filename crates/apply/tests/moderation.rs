@@ -225,7 +225,7 @@ fn less_of_the_same_where_a_parameter_is_refused() {
         let (sim, dir) = (igb(), Dir::new());
         sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
         let out = run(&sim, &dir, &r).unwrap();
-        sim.heal();
+        sim.clear_faults();
         if out.verdict == RunResult::Applied {
             rollback(&sim, &dir);
         }
@@ -354,7 +354,7 @@ fn recovered_when_killed_at_every_write() {
         sim.fault(Fault::KillAfter { at: At::Write(k) });
         let died = killed(|| _ = run(&sim, &dir, &request));
         assert!(died, "write {k}");
-        sim.heal();
+        sim.clear_faults();
         let out = ringwise_apply::recover(&host(&sim), &dir.store(), &policy(), &mut |_| {}).unwrap();
         assert_eq!(out.verdict, RunResult::Recovered, "write {k}: {out:#?}");
         assert_eq!(look(&sim), before, "write {k}");

@@ -132,7 +132,7 @@ fn recover_restores_the_rest_and_finishes_it_later() {
     sim.forget_writes();
     sim.fault(Fault::KillAfter { at: At::Matching("rps_sock_flow_entries".into()) });
     assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &mortal(&dir, &sim), &policy(), &mut |_| {})));
-    sim.heal();
+    sim.clear_faults();
     sim.cpu_offline(THREE);
     for _ in 0..2 {
         let out = recover(&sim, &dir).unwrap();

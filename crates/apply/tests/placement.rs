@@ -51,7 +51,7 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
             let mut verdict = None;
             let go = || verdict = Some(ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {}));
             let killed = ringwise_testkit::sim::killed(go);
-            sim.heal();
+            sim.clear_faults();
             if killed {
                 sim.traffic("eth0");
                 assert_ne!(served_by(&look(&sim)), were);

@@ -121,7 +121,7 @@ fn undone_it_is_as_before_the_first_plan() {
     let before = look(&sim);
     assert_eq!(go(&sim, &dir, &Again::new(&sim, balanced()), &mut Vec::new()).exit_status(), 3);
     assert!(!differing(&before, &look(&sim)).is_empty());
-    sim.heal();
+    sim.clear_faults();
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 0), "{out:#?}");
     assert_eq!(differing(&before, &look(&sim)), [""; 0]);
@@ -221,7 +221,7 @@ fn killed_at_every_write_it_is_recovered() {
         sim.fault(Fault::KillAfter { at: At::Write(k) });
         let (store, policy) = (mortal(&dir, &sim), policy_with(&again));
         assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy, &mut |_| {})), "write {k}");
-        sim.heal();
+        sim.clear_faults();
         let out = recover(&sim, &dir).unwrap();
         assert_eq!(out.verdict, RunResult::Recovered, "write {k}: {out:#?}");
         assert_eq!(differing(&before, &look(&sim)), [""; 0], "write {k}");

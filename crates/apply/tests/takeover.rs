@@ -92,7 +92,7 @@ fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     sim.fault(Fault::KillAfter { at: At::Write(4) });
     let store = mortal(&dir, &sim);
     assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &here.policy(), &mut |_| {})));
-    sim.heal();
+    sim.clear_faults();
     assert!(!differing(&before, &look(&sim)).is_empty(), "it is half done");
     (sim, dir, here, before)
 }
@@ -259,7 +259,7 @@ fn nor_does_it_where_the_applier_dies_behind_it() {
     // Killed after it has recorded its end as kept, before it contacts its guard.
     here.state.lock().unwrap().kills_at_done = Some(sim.clone());
     assert!(killed(|| _ = stopped_at(&sim, &dir, &here, &here.policy(), verified)));
-    sim.heal();
+    sim.clear_faults();
     let journal = std::fs::read_to_string(dir.journal(1)).unwrap();
     let last = journal.lines().last().unwrap();
     assert!(last.contains("\"record\":\"end\"") && last.contains("\"verdict\":\"applied\""), "{last}");

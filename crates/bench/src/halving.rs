@@ -164,7 +164,7 @@ impl Halving {
         Ok(h)
     }
 
-    /// The states of the next block, in this order; empty: the search has ended. The same until [`Halving::saw`].
+    /// The states of the next block, in this order; empty: the search has ended. The same until [`Halving::record_result`].
     pub fn ask(&mut self) -> &[SearchState] {
         if self.asked.is_empty() && !self.over {
             let mut turn: Vec<usize> = (0..=self.alive.len()).collect();
@@ -177,7 +177,7 @@ impl Halving {
 
     /// Reports the scores in the requested order. `None`: the state could not be measured. A candidate is then
     /// dropped, and a block without the start is ignored.
-    pub fn saw(&mut self, scores: &[Option<f64>]) {
+    pub fn record_result(&mut self, scores: &[Option<f64>]) {
         let asked = std::mem::take(&mut self.asked);
         if asked.is_empty() {
             return;

@@ -16,7 +16,7 @@ fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> Outcome {
         if scores.is_empty() {
             return h.outcome().unwrap();
         }
-        h.saw(&scores);
+        h.record_result(&scores);
     }
 }
 
@@ -80,7 +80,7 @@ fn one_that_cannot_be_measured_is_dropped_and_reported() {
             (*who != SearchState::Candidate(1)).then_some(if *who == SearchState::Start { 100.0 } else { 120.0 })
         };
         let scores: Vec<Option<f64>> = h.ask().iter().map(score).collect();
-        h.saw(&scores);
+        h.record_result(&scores);
     }
     let out = h.outcome().unwrap();
     assert_eq!((out.dropped[0].candidate, out.dropped[0].why, out.dropped[0].blocks), (1, DropReason::Failed, 0));
@@ -88,7 +88,7 @@ fn one_that_cannot_be_measured_is_dropped_and_reported() {
     // Nothing can be measured: the search ends at once, without a winner.
     let mut h = Halving::new(2, 100, 0.05, 1.0, 1).unwrap();
     assert_eq!(h.ask().len(), 3);
-    h.saw(&[None, None, None]);
+    h.record_result(&[None, None, None]);
     assert!(h.ask().is_empty() && h.outcome().unwrap().winner.is_none());
 }
 

@@ -15,7 +15,7 @@ struct Tried {
     trials: u32,
 }
 
-/// The state of a search: [`RateSearch::ask`] returns a rate, and [`RateSearch::saw`] reports its result.
+/// The state of a search: [`RateSearch::ask`] returns a rate, and [`RateSearch::record_result`] reports its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateSearch {
     lo: f64,
@@ -69,7 +69,7 @@ impl RateSearch {
         }
     }
 
-    /// The next rate to offer; `None`: the search has ended. The same until [`RateSearch::saw`].
+    /// The next rate to offer; `None`: the search has ended. The same until [`RateSearch::record_result`].
     pub fn ask(&mut self) -> Option<f64> {
         if self.trials >= self.max_trials || !(self.lo > 0.0 && self.hi.is_finite()) {
             return None;
@@ -80,7 +80,7 @@ impl RateSearch {
 
     /// Reports the result of the requested rate: the rate that was sent, and the loss. A loss that is not a number
     /// counts as 100 %.
-    pub fn saw(&mut self, sent_per_s: f64, lost_percent: f64) {
+    pub fn record_result(&mut self, sent_per_s: f64, lost_percent: f64) {
         let Some(asked) = self.asked.take() else { return };
         self.trials += 1;
         let short = sent_per_s < asked * (1.0 - self.tolerance / 2.0);

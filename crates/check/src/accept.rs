@@ -84,7 +84,7 @@ impl Baseline {
 
     /// Moves accepted findings from `findings` to `accepted`. `today` is a date such as `2026-11-21`. Returns the
     /// expired entries as text.
-    pub fn lay_over(&self, r: &mut Report, today: &str) -> Vec<String> {
+    pub fn apply_to(&self, r: &mut Report, today: &str) -> Vec<String> {
         let (valid, over): (Vec<&AcceptedFinding>, Vec<&AcceptedFinding>) =
             self.accepted.iter().partition(|e| e.until.as_str() >= today);
         let mut places: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();

@@ -178,7 +178,7 @@ impl Report {
     }
 
     /// Sorts reports by errors, then warnings, then other findings: the worst first.
-    pub fn badness(&self) -> impl Ord + use<> {
+    pub fn severity_order(&self) -> impl Ord + use<> {
         std::cmp::Reverse(Severity::ALL.map(|s| self.count(s)))
     }
 

@@ -49,7 +49,7 @@ impl Case {
         let list = ringwise_apply::history(&self.store(), &s.host).unwrap();
         let st = HostStatus {
             verify: Some(ringwise_apply::verify_in(&s, &self.store()).unwrap()),
-            last: verify_history::last_in_force(&list).cloned(),
+            last: verify_history::last_in_effect(&list).cloned(),
             rolled_back: verify_history::last_rollback(&list).cloned(),
             ..HostStatus::default()
         };

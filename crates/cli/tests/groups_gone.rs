@@ -254,7 +254,7 @@ fn a_failure_at_every_write_on_the_way_out() {
             let what = format!("{at:?}");
             lay.sim.fault(at);
             assert!(lay.dies(&p), "{what}");
-            lay.sim.heal();
+            lay.sim.clear_faults();
             assert_eq!(lay.recover().verdict, RunResult::Recovered, "{what}");
             assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}");
             settles(&lay, &Intent::default());

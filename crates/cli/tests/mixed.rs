@@ -178,7 +178,7 @@ fn killed_at_every_write_it_is_recovered() {
             let what = format!("{at:?}");
             lay.sim.fault(at);
             assert!(lay.dies(&p), "{what}");
-            lay.sim.heal();
+            lay.sim.clear_faults();
             assert_eq!(lay.recover().verdict, RunResult::Recovered, "{what}");
             assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}");
         }

@@ -91,7 +91,7 @@ fn write_release(dir: &Path) {
     // A setting that the device accepts and ignores, which is learned.
     sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
     assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
-    sim.heal();
+    sim.clear_faults();
     let request = Request {
         who: "root".into(),
         argv: ["ringwise", "rollback", "2"].map(String::from).into(),

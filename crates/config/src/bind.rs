@@ -244,7 +244,7 @@ pub struct LowerInterfaces {
 }
 
 /// The interfaces below a bond, bridge or VLAN. `None`: the interface has queues of its own, or none below it has.
-pub fn below(s: &Snapshot, nic: &Nic) -> Option<LowerInterfaces> {
+pub fn lower_interfaces(s: &Snapshot, nic: &Nic) -> Option<LowerInterfaces> {
     let members: Vec<String> = s.members_of(nic).iter().map(|n| n.name().to_string()).collect();
     let kind = match &nic.kind {
         NicKind::Software { kind } => format!(" ({kind})"),
@@ -267,8 +267,9 @@ fn left_out(nic: &Nic) -> &'static str {
 
 /// Whether `host.interfaces` names this interface, or a bond, bridge or VLAN above it. An empty list names all.
 pub fn is_chosen(patterns: &[String], s: &Snapshot, nic: &Nic) -> bool {
-    let above =
-        |p: &String| s.nic(p).and_then(|n| below(s, n)).is_some_and(|b| b.members.iter().any(|m| m == nic.name()));
+    let above = |p: &String| {
+        s.nic(p).and_then(|n| lower_interfaces(s, n)).is_some_and(|b| b.members.iter().any(|m| m == nic.name()))
+    };
     patterns.is_empty() || patterns.iter().any(|p| named(p, nic) || above(p))
 }
 
@@ -279,7 +280,7 @@ fn chosen(patterns: &[String], s: &Snapshot, devs: &mut Vec<String>, notes: &mut
     let mut missing: Vec<&str> = Vec::new();
     for pattern in patterns {
         let mut found = 0;
-        let below = s.nic(pattern).and_then(|nic| below(s, nic));
+        let below = s.nic(pattern).and_then(|nic| lower_interfaces(s, nic));
         notes.extend(below.as_ref().map(|b| b.note.clone()));
         let members = below.map(|b| b.members);
         let is_meant = |n: &&Nic| match &members {

@@ -30,8 +30,8 @@ pub mod spec;
 mod value;
 mod words;
 
-pub use bind::{Applicable, Bound, LowerInterfaces, applicable, below, bind, is_chosen, joined};
-pub use check::say as what;
+pub use bind::{Applicable, Bound, LowerInterfaces, applicable, bind, is_chosen, joined, lower_interfaces};
+pub use check::expected_text as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
 pub use host_group::{CountRange, HostMatch, HostMatcher};

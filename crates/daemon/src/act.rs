@@ -172,8 +172,8 @@ impl Service<'_> {
             return Ok(Next::Later);
         }
         let learned = self.setup.store.learned().map_err(|e| with_causes(&e))?;
-        let late = ringwise_intent::late(&s, &v);
-        let host = PlanningHost { options, snapshot: s, learned, hands: v.hands(), made: v.made, late };
+        let late = ringwise_intent::interfaces_without_settings(&s, &v);
+        let host = PlanningHost { options, snapshot: s, learned, hands: v.manual_changes(), made: v.made, late };
         let planning = Planning::new(self.host.as_ref(), host, intent, false, true).map_err(|e| e.to_string())?;
         let mut planning = planning.at_boot(&self.setup.store);
         if planning.nothing_yet() {
@@ -217,7 +217,7 @@ impl Service<'_> {
         if stays {
             self.boot_good_at = Some(self.now() + LIVED);
         } else {
-            boot.nothing_stays().map_err(|e| e.to_string())?;
+            boot.mark_nothing_in_effect().map_err(|e| e.to_string())?;
         }
         let next = self.ended(Cause::Configuration, interfaces, result)?;
         self.configured = next == Next::Done;

@@ -114,7 +114,7 @@ impl Service<'_> {
             return Ok(None);
         }
         let resting = self.pauses.names();
-        let t = self.todo(&seen, &resting, &CpuSet::new());
+        let t = self.keep_decision(&seen, &resting, &CpuSet::new());
         if !t.steps.is_empty() || !t.plan.is_empty() {
             return Ok(None);
         }

@@ -58,7 +58,7 @@ pub struct KeepDecision {
 }
 
 /// Decides interface by interface.
-pub fn todo(look: KeepInput) -> KeepDecision {
+pub fn decide(look: KeepInput) -> KeepDecision {
     let mut out = KeepDecision::default();
     let mut target = SettingMap::new();
     let base = by_device(look.base);
@@ -71,7 +71,7 @@ pub fn todo(look: KeepInput) -> KeepDecision {
         let fits = !other_plan && base.get(dev).is_some_and(|b| fits(b, nic, look));
         let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
         let manual: Vec<ManualChange> =
-            found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
+            found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.manual_change()).collect();
         // What cannot be read now may be as applied.
         let unread = found.iter().filter(|(_, l)| *l == Loss::Unread).filter_map(|(s, _)| s.want.address());
         let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).chain(unread).collect();

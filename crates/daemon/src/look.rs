@@ -13,7 +13,7 @@ use crate::act::PendingWrites;
 use crate::compared::{Ahead, Compared, LoadLayout, Prepared};
 use crate::event::Event;
 use crate::evidence::Evidence;
-use crate::keep::{KeepDecision, KeepInput, steers_flows, todo};
+use crate::keep::{KeepDecision, KeepInput, decide, steers_flows};
 use crate::losses::Loss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
@@ -148,7 +148,7 @@ impl Service<'_> {
             seen = again;
         }
         let resting = self.pauses.names();
-        let t = self.todo(&seen, &resting, &newly_isolated);
+        let t = self.keep_decision(&seen, &resting, &newly_isolated);
         self.report_manual(&t, &seen);
         let work = self.work(full, t, &seen, &resting, ahead)?;
         self.note(&work.notes);
@@ -163,8 +163,13 @@ impl Service<'_> {
     }
 
     /// What has to be written, from what was read.
-    pub(crate) fn todo(&self, seen: &Compared, resting: &BTreeSet<String>, newly_isolated: &CpuSet) -> KeepDecision {
-        todo(KeepInput {
+    pub(crate) fn keep_decision(
+        &self,
+        seen: &Compared,
+        resting: &BTreeSet<String>,
+        newly_isolated: &CpuSet,
+    ) -> KeepDecision {
+        decide(KeepInput {
             now: &seen.now,
             in_effect: &seen.in_effect,
             base: &seen.base,
@@ -219,7 +224,7 @@ impl Service<'_> {
                 in_effect = all.verify(&now);
             }
         }
-        let (anew, balanced) = (all.set_up_anew(&now), all.balanced(&now));
+        let (anew, balanced) = (all.reinitialized(&now), all.balanced(&now));
         let base = all.without_service();
         let undone = undone(&base.history(&now.host));
         Ok((Some(Compared { base: base.verify(&now), now, in_effect, anew, balanced, undone }), files))

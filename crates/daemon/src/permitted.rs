@@ -53,7 +53,7 @@ fn xps_goal(dev: &str, requests: &Requests, seen: &Compared) -> Option<Goal> {
     let own = |s: &&SettingInEffect| s.want.dev() == Some(dev) && matches!(s.want, Setting::XpsCpus { .. });
     let own: Vec<&SettingInEffect> = seen.in_effect.settings.iter().filter(own).collect();
     let all = own.len() == nic.tx_queues.len() && own.iter().all(|s| s.how.holds());
-    (all && own.len() > 1 && part.lays_xps_out(nic)).then(|| part.intent.goal_of(dev))
+    (all && own.len() > 1 && part.chooses_xps_masks(nic)).then(|| part.intent.goal_of(dev))
 }
 
 fn numbers(cpus: &CpuSet) -> BTreeSet<u32> {

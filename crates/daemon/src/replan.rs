@@ -114,7 +114,7 @@ fn plan_part(
     let mut steps = permitted(&plan.steps, own, basis.anew);
     // A setting that is refused now must not undo the rest.
     steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
-    let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();
+    let already = ringwise_intent::unchanged_settings(&plan).into_iter().filter(|s| of(s)).collect();
     Ok(Replanned { steps, already, why_not: Vec::new() })
 }
 

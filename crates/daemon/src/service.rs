@@ -139,7 +139,7 @@ impl<'a> Service<'a> {
         let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
         // An earlier service of this boot was killed after it had applied the configuration.
         let dir = setup.store.dirs().first();
-        let has_yet_to_live = dir.is_some_and(|d| ringwise_persist::has_yet_to_live(d).unwrap_or(false));
+        let has_yet_to_live = dir.is_some_and(|d| ringwise_persist::is_boot_unproven(d).unwrap_or(false));
         let state = ServiceState {
             schema: SCHEMA.into(),
             version: VERSION,

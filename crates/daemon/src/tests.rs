@@ -11,7 +11,7 @@ use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 use crate::evidence::Evidence;
-use crate::keep::{KeepDecision, KeepInput, todo};
+use crate::keep::{KeepDecision, KeepInput, decide};
 
 fn host() -> Snapshot {
     let nic = |n: &str| NicSpec::new(n, "igb", Some(0), 4, 4);
@@ -58,7 +58,7 @@ fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) ->
     let anew: BTreeSet<String> = anew.iter().map(ToString::to_string).collect();
     let resting = BTreeSet::new();
     let known = SettingMap::new();
-    todo(KeepInput {
+    decide(KeepInput {
         now,
         in_effect: &v,
         base: &v,
@@ -233,7 +233,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     own[3] = elsewhere;
     let (in_effect, base) = (verify(&now, &own), verify(&now, &applied()));
     let (none, known) = (BTreeSet::new(), SettingMap::new());
-    let t = todo(KeepInput {
+    let t = decide(KeepInput {
         now: &now,
         in_effect: &in_effect,
         base: &base,
@@ -248,7 +248,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
     // An interface at rest is skipped.
     let resting = BTreeSet::from(["eth0".to_string()]);
-    let t = todo(KeepInput {
+    let t = decide(KeepInput {
         now: &now,
         in_effect: &in_effect,
         base: &base,
@@ -356,7 +356,7 @@ fn queues_leave_only_cpus_that_were_isolated_later() {
             newly_isolated,
             known: &known,
         };
-        todo(look).plan
+        decide(look).plan
     };
     assert_eq!(plan(&own), BTreeSet::from(["eth0".to_string()]));
     assert_eq!(plan(&CpuSet::new()), BTreeSet::new());

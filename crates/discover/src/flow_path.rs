@@ -27,7 +27,7 @@ pub struct FlowPath {
 
 /// Requests the route from the kernel (RTM_GETROUTE) and follows its interface down. What cannot be read becomes an
 /// unknown fact of the path.
-pub fn way(host: &dyn Host, to: IpAddr) -> FlowPath {
+pub fn path_to(host: &dyn Host, to: IpAddr) -> FlowPath {
     let mut r = Reader::new(host);
     let ports = crate::links::ports(&mut r);
     let path = LinkTopology::new(&ports).to(&mut r, ControlReason::DefaultRoute { gateway: None }, to);
@@ -91,14 +91,14 @@ pub struct OpenConnections {
 }
 
 /// Of this machine, by sock_diag; where the kernel has none, from `/proc/net`.
-pub fn talks(host: &dyn Host) -> Result<OpenConnections, String> {
+pub fn open_connections(host: &dyn Host) -> Result<OpenConnections, String> {
     let asked = || -> Result<Vec<_>, String> {
         let mut all = Vec::new();
         for (protocol, v6) in [(6, false), (6, true), (17, false), (17, true)] {
             match ringwise_sys::connections::dump(protocol, v6) {
                 Ok(messages) => {
                     for m in messages {
-                        all.push((protocol, inet_diag::talk(&m).map_err(|e| e.to_string())?));
+                        all.push((protocol, inet_diag::connected_socket(&m).map_err(|e| e.to_string())?));
                     }
                 }
                 // The kernel has no IPv6.
@@ -119,7 +119,7 @@ pub fn talks(host: &dyn Host) -> Result<OpenConnections, String> {
 }
 
 /// A socket that waits for such packets.
-pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<u64>, String> {
+pub fn waiting_socket(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<u64>, String> {
     let files = match protocol {
         6 => ["tcp", "tcp6"],
         17 => ["udp", "udp6"],

@@ -425,7 +425,7 @@ impl Experiment<'_> {
                 let (sent, lost_percent) =
                     got.loads.first().map_or((0.0, 100.0), |l| (l.sent_per_s, l.lost_percent.unwrap_or(100.0)));
                 (self.tell)(&Event::Rate { slot: &slot, state: &state, point, per_s, lost_percent });
-                search.saw(sent, lost_percent);
+                search.record_result(sent, lost_percent);
                 let point = Point { offered_per_s: Some(per_s), ..point.clone() };
                 trials.push(self.keep(point, &slot, at_s, got)?);
             }

@@ -163,7 +163,7 @@ impl Experiment<'_> {
                     Err(e) => return Err(e),
                 }
             }
-            h.saw(&scores);
+            h.record_result(&scores);
             block += 1;
         }
         h.outcome().ok_or(Error::TimeOver)

@@ -23,4 +23,6 @@ pub use fill::counters;
 pub use http::{Bounds, PageResult, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
-pub use state::{ExporterFacts, Findings, LastTransaction, Service, VerifyCounts, findings, own, service, standing};
+pub use state::{
+    ExporterFacts, Findings, LastTransaction, Service, VerifyCounts, exporter, findings, service, verify_counts,
+};

@@ -110,7 +110,7 @@ const SOURCES: [&str; 5] = ["links", "ethtool", "netdev", "uevents", "files"];
 const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
 
 /// Adds the state of the settings that were applied; without a readable record, only that it is unreadable.
-pub fn standing(page: &mut Page, s: &VerifyCounts) {
+pub fn verify_counts(page: &mut Page, s: &VerifyCounts) {
     page.add(&t::STATE_READABLE, &[], Value::Int(s.readable.into()));
     if s.readable {
         page.add(&t::VERIFIED, &[], Value::Int(s.unix_time));
@@ -208,7 +208,7 @@ pub struct ExporterFacts<'a> {
 }
 
 /// Adds the metrics about the exporter itself.
-pub fn own(page: &mut Page, o: &ExporterFacts, keep: &Keeper) {
+pub fn exporter(page: &mut Page, o: &ExporterFacts, keep: &Keeper) {
     page.add(&t::BUILD, &[("version", o.version)], Value::Int(1));
     page.add(&t::SERIES_LIMIT, &[], Value::Int(o.limit as u64));
     page.add(&t::UNREAD, &[], Value::Int(o.unread as u64));

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use parse::{Kind, parse};
 use ringwise_export::{
-    ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, Service, Value, VerifyCounts, counters, findings,
-    own, service, standing, table,
+    ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, Service, Value, VerifyCounts, counters, exporter,
+    findings, service, table, verify_counts,
 };
 use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
 use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
@@ -100,10 +100,10 @@ fn page(keep: &mut Keeper, layout: &Layout, c: &Counters) -> Page {
     let mut p = Page::default();
     keep.begin();
     counters(&mut p, keep, layout, c);
-    standing(&mut p, &what_is_applied());
+    verify_counts(&mut p, &what_is_applied());
     findings(&mut p, &what_is_found());
     service(&mut p, Some(&what_the_service_does()));
-    own(&mut p, &ExporterFacts { version: "0.1.0", lasts: true, limit: 10_000, ..ExporterFacts::default() }, keep);
+    exporter(&mut p, &ExporterFacts { version: "0.1.0", lasts: true, limit: 10_000, ..ExporterFacts::default() }, keep);
     p
 }
 
@@ -172,9 +172,9 @@ fn a_device_that_does_not_answer_is_named_and_its_counters_are_omitted() {
 #[test]
 fn unknown_values_are_omitted() {
     let mut p = Page::default();
-    standing(&mut p, &VerifyCounts::default());
+    verify_counts(&mut p, &VerifyCounts::default());
     let own_page = ExporterFacts { version: "0.1.0", limit: 500, ..ExporterFacts::default() };
-    own(&mut p, &own_page, &Keeper::new(10));
+    exporter(&mut p, &own_page, &Keeper::new(10));
     let text = p.render(Form::Prometheus, 10_000);
     let got = parse(&text, false).unwrap();
     assert_eq!(got.series["ringwise_state_readable"], "0");

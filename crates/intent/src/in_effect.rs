@@ -241,7 +241,7 @@ mod tests {
         let store = Store::open(Some(&dir.0));
         let late = || {
             let s = ringwise_discover::snapshot(&host, &Options::all()).unwrap();
-            let late = crate::late(&s, &ringwise_apply::verify_in(&s, &store).unwrap());
+            let late = crate::interfaces_without_settings(&s, &ringwise_apply::verify_in(&s, &store).unwrap());
             (s, late.into_iter().collect::<Vec<_>>().join(" "))
         };
         let (s, before) = late();

@@ -30,13 +30,15 @@ pub use error::{Class, Error, PlanMismatch, Result};
 pub use flows::look_up;
 pub use goals::{implied, role};
 pub use in_effect::in_effect;
-pub use manual_changes::{ManualChangePolicy, hands, late};
+pub use manual_changes::{ManualChangePolicy, interfaces_without_settings, manual_changes_for_plan};
 pub use missing::UnsteeredFlow;
 pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
 pub use planning::{Planning, PlanningHost};
 pub use program_cpus::compare_programs;
-pub use replan::{already, without_names};
+pub use replan::{unchanged_settings, without_names};
 pub use request::request;
 pub use ringwise_plan::xps_masks;
-pub use standing::{Applied, AppliedRecord, FILE as STANDING_FILE, Part, Parts, again, join, plan as plan_in_effect};
+pub use standing::{
+    Applied, AppliedRecord, FILE as STANDING_FILE, Part, Parts, command_again, join_goals, plan as plan_in_effect,
+};
 pub use wanted::{Wanted, load as load_config, members, names, of_flags, read};

@@ -21,7 +21,7 @@ pub enum ManualChangePolicy {
 }
 
 /// Manual changes as a plan takes them.
-pub fn hands(list: &[ManualChange], take: ManualChangePolicy) -> ManualChanges {
+pub fn manual_changes_for_plan(list: &[ManualChange], take: ManualChangePolicy) -> ManualChanges {
     let (adopted, changed): (Vec<ManualChange>, Vec<ManualChange>) =
         list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
     match take {
@@ -34,7 +34,7 @@ pub fn hands(list: &[ManualChange], take: ManualChangePolicy) -> ManualChanges {
 }
 
 /// Interfaces for which nothing is in effect: their present layout is not one of ringwise.
-pub fn late(s: &Snapshot, v: &Verify) -> BTreeSet<String> {
+pub fn interfaces_without_settings(s: &Snapshot, v: &Verify) -> BTreeSet<String> {
     let settled: BTreeSet<&str> = v.settings.iter().filter_map(|s| s.want.dev()).collect();
     s.tunable().map(|n| n.name()).filter(|n| !settled.contains(n)).map(str::to_string).collect()
 }
@@ -61,7 +61,7 @@ mod tests {
             (ManualChangePolicy::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
             (ManualChangePolicy::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
         ] {
-            let h = hands(&list, take);
+            let h = manual_changes_for_plan(&list, take);
             assert_eq!(
                 (queues(&h.keep), queues(&h.mark)),
                 (keep.iter().map(ToString::to_string).collect(), mark.iter().map(ToString::to_string).collect()),

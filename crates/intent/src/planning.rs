@@ -13,7 +13,7 @@ use ringwise_sys::Host;
 use crate::error::{Error, Result};
 use crate::flows;
 use crate::goals;
-use crate::manual_changes::{ManualChangePolicy, hands};
+use crate::manual_changes::{ManualChangePolicy, manual_changes_for_plan};
 use crate::missing::UnsteeredFlow;
 use crate::replan::Replanner;
 
@@ -30,7 +30,7 @@ pub struct PlanningHost {
     pub hands: Vec<ManualChange>,
     /// What ringwise created for groups of queues only; a plan without these groups removes it.
     pub made: Vec<CreatedObject>,
-    /// Interfaces without a layout of ringwise: see [`crate::late`].
+    /// Interfaces without a layout of ringwise: see [`crate::interfaces_without_settings`].
     pub late: BTreeSet<String>,
 }
 
@@ -84,7 +84,7 @@ impl Planning {
     /// configures, because its driver chose what differs.
     #[must_use]
     pub fn at_boot(mut self, store: &Store) -> Self {
-        let initialized = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
+        let initialized = ringwise_apply::reinitialized(store, &self.host.snapshot).unwrap_or_default();
         let of = |h: &ManualChange| h.address().and_then(|a| a.dev().map(str::to_string));
         self.host.hands.retain(|h| !of(h).is_some_and(|d| initialized.contains(&d)));
         self.host.late.extend(initialized);
@@ -101,13 +101,13 @@ impl Planning {
         self.intent.allow_disruption = false;
     }
 
-    fn hands(&self, take: ManualChangePolicy) -> ManualChanges {
+    fn manual_changes_for_plan(&self, take: ManualChangePolicy) -> ManualChanges {
         // Rules and contexts for flows that are not known now may still be needed.
         let known = |m: &&CreatedObject| {
             m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())))
         };
         let made = self.host.made.iter().filter(known).cloned().collect();
-        ManualChanges { made, late: self.host.late.clone(), ..hands(&self.host.hands, take) }
+        ManualChanges { made, late: self.host.late.clone(), ..manual_changes_for_plan(&self.host.hands, take) }
     }
 
     /// Makes a new plan for the same request when a step of this one is refused.
@@ -115,7 +115,7 @@ impl Planning {
         Replanner {
             options: self.host.options.clone(),
             intent: self.intent.clone(),
-            hands: self.hands(take),
+            hands: self.manual_changes_for_plan(take),
             learned: self.host.learned.clone(),
             at_boot,
         }
@@ -124,8 +124,9 @@ impl Planning {
     /// Makes the plan.
     pub fn plan(&self, take: ManualChangePolicy) -> Result<Plan> {
         let h = &self.host;
-        let mut plan = ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.hands(take))
-            .map_err(Error::Plan)?;
+        let mut plan =
+            ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.manual_changes_for_plan(take))
+                .map_err(Error::Plan)?;
         plan.refused.extend(self.missing.iter().map(UnsteeredFlow::not_possible));
         if let Some((role, goal)) = self.role.as_ref().zip(self.better_goal()) {
             plan.advice.push(format!(

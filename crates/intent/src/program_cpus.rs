@@ -8,7 +8,7 @@ use ringwise_plan::{ListeningProgram, ListeningSocket, ManualChanges, ProgramPla
 use ringwise_sys::Host;
 
 use crate::flows::look_up;
-use crate::manual_changes::{ManualChangePolicy, hands};
+use crate::manual_changes::{ManualChangePolicy, manual_changes_for_plan};
 use crate::standing::AppliedRecord;
 
 /// Plans again what is in effect on this host, and compares the proposals for programs with the programs that listen. `None`: nothing
@@ -42,7 +42,10 @@ fn proposals(
     unplanned: &mut Vec<String>,
 ) -> (Vec<ProgramPlacement>, Vec<GroupWish>) {
     let (mut programs, mut groups) = (Vec::new(), Vec::new());
-    let around = ManualChanges { made: standing.made.clone(), ..hands(&standing.hands, ManualChangePolicy::Ask) };
+    let around = ManualChanges {
+        made: standing.made.clone(),
+        ..manual_changes_for_plan(&standing.hands, ManualChangePolicy::Ask)
+    };
     let mut later: BTreeSet<String> = BTreeSet::new();
     let parts = standing.parts(s);
     if let Some(a) = &parts.unknown {

@@ -9,7 +9,7 @@ use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
-use crate::manual_changes::{ManualChangePolicy, hands};
+use crate::manual_changes::{ManualChangePolicy, manual_changes_for_plan};
 
 /// Path of the record in a capture. No path of a host begins like this.
 pub const FILE: &str = "/ringwise/standing";
@@ -52,7 +52,7 @@ impl AppliedRecord {
             applied: kept.map(|e| Applied { transaction: Some(e.id), requested: e.requested }).collect(),
             learned,
             drift: v.map(drift),
-            hands: v.map(Verify::hands).unwrap_or_default(),
+            hands: v.map(Verify::manual_changes).unwrap_or_default(),
             made: v.map(|v| v.made.clone()).unwrap_or_default(),
         }
     }
@@ -129,9 +129,9 @@ impl Part {
         ringwise_plan::permitted_cpus(topology, nic, &self.intent)
     }
 
-    /// Whether the plan chose the XPS masks of this interface ([`ringwise_plan::lays_xps_out`]).
-    pub fn lays_xps_out(&self, nic: &Nic) -> bool {
-        ringwise_plan::lays_xps_out(nic, &self.intent)
+    /// Whether the plan chose the XPS masks of this interface ([`ringwise_plan::chooses_xps_masks`]).
+    pub fn chooses_xps_masks(&self, nic: &Nic) -> bool {
+        ringwise_plan::chooses_xps_masks(nic, &self.intent)
     }
 
     /// CPUs that may help the only receive queue of this interface ([`ringwise_plan::rps_helpers`]).
@@ -154,7 +154,7 @@ fn judged(requested: &Intent, devs: &[String]) -> Intent {
 
 /// The command that applies the same again, without flags that only that run needed. `None`: a reviewed plan was applied,
 /// or what was requested is not recorded.
-pub fn again(e: &HistoryEntry) -> Option<String> {
+pub fn command_again(e: &HistoryEntry) -> Option<String> {
     let flags = e.requested.as_ref()?.flags.as_ref()?;
     Some(shell::join(["ringwise".into(), "apply".into()].into_iter().chain(flags.words())))
 }
@@ -175,7 +175,7 @@ fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
 }
 
 /// Adds the goals of interfaces that were applied separately to the intent of the whole host.
-pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
+pub fn join_goals(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
     for (devs, part) in parts {
         let of = |d: &Option<String>| d.as_ref().is_some_and(|d| devs.contains(d));
         whole.wishes.retain(|w| !of(&w.dev));
@@ -198,7 +198,8 @@ pub fn plan(
     known: &[Learned],
     around: &AppliedRecord,
 ) -> Result<Plan, Refusal> {
-    let hands = ManualChanges { made: around.made.clone(), ..hands(&around.hands, ManualChangePolicy::Ask) };
+    let hands =
+        ManualChanges { made: around.made.clone(), ..manual_changes_for_plan(&around.hands, ManualChangePolicy::Ask) };
     let around = |i: &Intent, h: &ManualChanges| ringwise_plan::plan_around(s, i, known, h);
     let mut plan = around(whole, &hands)?;
     for (devs, intent) in parts {
@@ -318,11 +319,11 @@ mod tests {
         };
         let asked = |flags| Requested { flags, intent: of(&["eth1"], Goal::Rpc) };
         assert_eq!(
-            again(&entry(Some(asked(Some(flags))))).unwrap(),
+            command_again(&entry(Some(asked(Some(flags))))).unwrap(),
             "ringwise apply eth1 --goal rpc --set 'eth1.rss.table=\"weight 3 1\"'"
         );
-        assert_eq!(again(&entry(Some(asked(None)))), None, "a reviewed plan");
-        assert_eq!(again(&entry(None)), None, "an earlier version");
+        assert_eq!(command_again(&entry(Some(asked(None)))), None, "a reviewed plan");
+        assert_eq!(command_again(&entry(None)), None, "an earlier version");
     }
 
     /// One interface has fewer queues than the others, because its apply requested so: that is no finding.

@@ -306,7 +306,7 @@ impl Wanted {
 pub fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut devs, mut notes, mut once) = (Vec::new(), Vec::new(), BTreeSet::new());
     for dev in named.iter().filter(|d| once.insert(*d)) {
-        match s.nic(dev).and_then(|nic| ringwise_config::below(s, nic)) {
+        match s.nic(dev).and_then(|nic| ringwise_config::lower_interfaces(s, nic)) {
             Some(below) => {
                 notes.push(below.note);
                 devs.extend(below.members);

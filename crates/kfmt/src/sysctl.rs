@@ -81,7 +81,7 @@ impl SysctlKind {
 }
 
 /// `None`: ringwise does not set it.
-pub fn takes(name: &str) -> Option<SysctlKind> {
+pub fn kind_of(name: &str) -> Option<SysctlKind> {
     ALL.iter().find(|(n, _)| *n == name).map(|x| x.1)
 }
 
@@ -109,7 +109,7 @@ const DEFAULTS: &[(&str, &[u32])] = &[
 /// number nor a mask.
 pub fn is_default(name: &str, value: &str) -> Option<bool> {
     let value = value.trim();
-    match takes(name)? {
+    match kind_of(name)? {
         SysctlKind::Mask if value.bytes().all(|b| b.is_ascii_hexdigit() || b == b',') => {
             Some(value.bytes().all(|b| matches!(b, b'0' | b',')))
         }
@@ -164,12 +164,12 @@ mod tests {
             ("skb_defer_max", &["0", "128"], &["-1"]),
             ("txq_reselection_ms", &["0", "1000"], &["1.5"]),
         ] {
-            let t = takes(&format!("net.core.{name}")).unwrap_or_else(|| panic!("{name}"));
+            let t = kind_of(&format!("net.core.{name}")).unwrap_or_else(|| panic!("{name}"));
             good.iter().for_each(|v| assert!(t.good(v), "{name} {v}"));
             bad.iter().for_each(|v| assert!(!t.good(v), "{name} {v}"));
         }
-        assert_eq!(takes("net.ipv4.ip_forward"), None);
+        assert_eq!(kind_of("net.ipv4.ip_forward"), None);
         assert!(ALL.windows(2).all(|w| w[0].0 < w[1].0));
-        assert!(LATER.iter().all(|n| takes(n).is_some()));
+        assert!(LATER.iter().all(|n| kind_of(n).is_some()));
     }
 }

@@ -148,7 +148,7 @@ pub fn remove(files: &[PathBuf]) -> Result<()> {
 }
 
 /// What the next boot applies, by the files below `root`.
-pub fn kept(root: &Path, state_dir: &Path) -> Boot {
+pub fn next_boot(root: &Path, state_dir: &Path) -> Boot {
     if let Some(unit) = enabled_service(root) {
         return match applied_by(&unit, root, state_dir) {
             Boot::Applies { config } => Boot::Service { config: Some(config) },
@@ -229,7 +229,7 @@ mod tests {
         );
         put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
         let config = DEFAULT_CONFIG.to_string();
-        assert_eq!(kept(&dir.0, &dir.0.join("state")), Boot::Applies { config });
+        assert_eq!(next_boot(&dir.0, &dir.0.join("state")), Boot::Applies { config });
     }
 
     #[test]
@@ -237,20 +237,20 @@ mod tests {
         let dir = Dir::new();
         let root = dir.0.clone();
         let state = root.join("var/lib/ringwise");
-        assert_eq!(kept(&root, &state), Boot::Nothing);
+        assert_eq!(next_boot(&root, &state), Boot::Nothing);
         for f in [SERVICE, WANTS, "etc/x.toml"] {
             std::fs::create_dir_all(root.join(f).parent().unwrap()).unwrap();
             std::fs::write(root.join(f), format!("[Service]\n{}\n", names("/etc/x.toml"))).unwrap();
         }
         let config = "/etc/x.toml".to_string();
-        assert_eq!(kept(&root, &state), Boot::Applies { config: config.clone() });
+        assert_eq!(next_boot(&root, &state), Boot::Applies { config: config.clone() });
         write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
-        assert_eq!(kept(&root, &state), Boot::Skipped { unix_time: 7 });
+        assert_eq!(next_boot(&root, &state), Boot::Skipped { unix_time: 7 });
         forget(&state).unwrap();
         std::fs::remove_file(root.join("etc/x.toml")).unwrap();
-        assert_eq!(kept(&root, &state), Boot::Missing { config });
+        assert_eq!(next_boot(&root, &state), Boot::Missing { config });
         std::fs::write(root.join(SERVICE), "[Service]\n").unwrap();
-        assert!(matches!(kept(&root, &state), Boot::Unknown { .. }));
+        assert!(matches!(next_boot(&root, &state), Boot::Unknown { .. }));
     }
 
     #[test]
@@ -266,17 +266,21 @@ mod tests {
         assert_eq!(std::fs::read_link(dir.0.join(DAEMON_WANTS)).unwrap(), Path::new("/").join(DAEMON));
         assert_eq!(installation.installed(), (vec![dir.0.join(DAEMON_WANTS), dir.0.join(DAEMON)], Vec::new()));
         assert!(installation.replaced(Mode::Service).is_empty());
-        assert_eq!(kept(&dir.0, &state), Boot::Service { config: None }, "the default file is not needed");
+        assert_eq!(next_boot(&dir.0, &state), Boot::Service { config: None }, "the default file is not needed");
         put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
+        assert_eq!(next_boot(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
         write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Skipped { unix_time: 7 }, "the service applies the file no more either");
+        assert_eq!(
+            next_boot(&dir.0, &state),
+            Boot::Skipped { unix_time: 7 },
+            "the service applies the file no more either"
+        );
         forget(&state).unwrap();
         // Units of 0.1 that stay enabled beside the service apply nothing.
         let link = dir.0.join(WANTS);
         at_boot.iter().for_each(|(p, t)| put(p, t).unwrap());
         symlink(Path::new("/").join(SERVICE), &link).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
+        assert_eq!(next_boot(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
         // A masked unit stays masked, in both modes.
         std::fs::remove_file(dir.0.join(SERVICE)).unwrap();
         symlink("/dev/null", dir.0.join(SERVICE)).unwrap();
@@ -285,11 +289,15 @@ mod tests {
         std::fs::remove_file(dir.0.join(SERVICE)).unwrap();
         let at_boot = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
         installation.write(Mode::AtBoot, &UNITS, &at_boot).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Applies { config: DEFAULT_CONFIG.into() });
+        assert_eq!(next_boot(&dir.0, &state), Boot::Applies { config: DEFAULT_CONFIG.into() });
         assert!(!dir.0.join(DAEMON).exists() && dir.0.join(DAEMON_WANTS).symlink_metadata().is_err());
         let other = Units { config: "/etc/other.toml", ..UNITS };
         let files = installation.files(Mode::Service, &other, None).unwrap();
         installation.write(Mode::Service, &other, &files).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Missing { config: "/etc/other.toml".into() }, "a named file is needed");
+        assert_eq!(
+            next_boot(&dir.0, &state),
+            Boot::Missing { config: "/etc/other.toml".into() },
+            "a named file is needed"
+        );
     }
 }

@@ -113,7 +113,7 @@ pub fn mark_boot_good(state_dir: &Path) -> Result<()> {
 /// five minutes itself.
 ///
 /// Errors: the mark cannot be read.
-pub fn has_yet_to_live(state_dir: &Path) -> Result<bool> {
+pub fn is_boot_unproven(state_dir: &Path) -> Result<bool> {
     let id = boot_id()?;
     Ok(read_mark(state_dir)?.is_some_and(|m| m.fate == Fate::Applying && m.boot_id == id))
 }
@@ -205,14 +205,14 @@ mod tests {
     #[test]
     fn only_this_boot_has_yet_to_live() {
         let d = dir("yet");
-        assert!(!has_yet_to_live(&d).unwrap(), "nothing was applied");
+        assert!(!is_boot_unproven(&d).unwrap(), "nothing was applied");
         applying(&d, 7).unwrap();
-        assert!(has_yet_to_live(&d).unwrap());
+        assert!(is_boot_unproven(&d).unwrap());
         mark_boot_good(&d).unwrap();
-        assert!(!has_yet_to_live(&d).unwrap());
+        assert!(!is_boot_unproven(&d).unwrap());
         write_mark(&d, &Mark { format: FORMAT, boot_id: "another".into(), unix_time: 7, fate: Fate::Applying })
             .unwrap();
-        assert!(!has_yet_to_live(&d).unwrap(), "that boot is over");
+        assert!(!is_boot_unproven(&d).unwrap(), "that boot is over");
         std::fs::remove_dir_all(d).unwrap();
     }
 

@@ -166,7 +166,7 @@ pub struct ProposedChange {
 
 impl ProposedChange {
     /// Whether the user configured it, on the command line or in a file.
-    pub fn is_named(&self) -> bool {
+    pub fn is_user_configured(&self) -> bool {
         matches!(self.reason, Reason::Configured { .. } | Reason::QueuesRequested { .. })
     }
 }
@@ -207,7 +207,7 @@ impl NotPossible {
     }
 
     /// Whether the user configured it: on the command line or in a file, as a setting or as a number of queues.
-    pub fn is_named(&self) -> bool {
+    pub fn is_user_configured(&self) -> bool {
         let queues = self.needed && matches!(self.address, Some(Address::Channels { .. }));
         queues || matches!(self.why, Obstacle::Configured { .. })
     }

@@ -87,4 +87,4 @@ pub use sampled_groups::{
     SampledPlacement, Undecided,
 };
 pub use score::{Score, score};
-pub use xps::{lays_xps_out, xps_masks};
+pub use xps::{chooses_xps_masks, xps_masks};

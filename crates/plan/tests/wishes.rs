@@ -277,7 +277,7 @@ fn unsupported_settings_are_listed_in_the_plan() {
             ),
         ]
     );
-    assert!(configured_steps(&p).is_empty() && p.refused.iter().all(NotPossible::is_named));
+    assert!(configured_steps(&p).is_empty() && p.refused.iter().all(NotPossible::is_user_configured));
     i.strict = true;
     assert_eq!(wrong(&s, &i).len(), 5);
 }
@@ -326,7 +326,7 @@ fn a_parameter_that_the_driver_does_not_have() {
             format!("eth1 lro on: fixed at off by the driver {said}"),
         ]
     );
-    assert!(p.refused.iter().all(NotPossible::is_named));
+    assert!(p.refused.iter().all(NotPossible::is_user_configured));
     assert_eq!(configured_steps(&p), ["eth1 moderation: rx-usecs 62"], "the rest is planned");
     // A switch that does not exist is off already.
     let p = plan(&s, &with(0), &[]).unwrap();
@@ -355,7 +355,7 @@ fn settings_that_interrupt_traffic_need_permission() {
     assert!(!p.interrupts_traffic() && configured_steps(&p).is_empty());
     let out: Vec<String> = p.left_out.iter().map(|l| format!("{} | {}", l.setting.value_text(), l.command)).collect();
     assert_eq!(out, ["combined 4 | ringwise plan --allow-disruption", "rx 1024 | ringwise plan --allow-disruption"]);
-    assert!(p.left_out.iter().all(ProposedChange::is_named));
+    assert!(p.left_out.iter().all(ProposedChange::is_user_configured));
     let p = plan(&host(), &Intent { allow_disruption: true, ..i }, &[]).unwrap();
     assert_eq!(configured_steps(&p), ["eth1 channels: combined 4", "eth1 rings: rx 1024"]);
     assert_eq!(p.layout[0].queues.len(), 4);

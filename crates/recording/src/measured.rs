@@ -37,7 +37,7 @@ pub struct Measured {
 }
 
 /// The file beside this journal, for transaction `id`.
-pub fn beside(journal: &Path, id: u64) -> PathBuf {
+pub fn file_beside_journal(journal: &Path, id: u64) -> PathBuf {
     journal.with_file_name(name(id))
 }
 

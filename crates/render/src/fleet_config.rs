@@ -110,7 +110,7 @@ impl ConfigOnHost {
 
     /// A host for which the file has this plan.
     pub fn planned(file: &str, s: &Snapshot, plan: &Plan) -> Self {
-        let skipped = plan.left_out.iter().filter(|l| l.is_named()).map(|l| {
+        let skipped = plan.left_out.iter().filter(|l| l.is_user_configured()).map(|l| {
             let dev = l.setting.dev().unwrap_or("host");
             let why = match l.outage.as_str() {
                 "" => "the decision is yours".to_string(),
@@ -121,7 +121,7 @@ impl ConfigOnHost {
                 why: format!("{why}; {}", l.reason),
             }
         });
-        let impossible = plan.refused.iter().filter(|r| r.is_named());
+        let impossible = plan.refused.iter().filter(|r| r.is_user_configured());
         let impossible = impossible.map(|r| NotPlanned { what: r.what.clone(), why: r.why.to_string() });
         let not_planned: Vec<NotPlanned> = impossible.chain(skipped).collect();
         let verdict = match (not_planned.is_empty(), plan.steps.is_empty()) {

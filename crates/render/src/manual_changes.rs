@@ -62,9 +62,9 @@ pub struct Advice {
 
 /// The last lines of `verify` if settings differ from those applied. `changed`: some of them were changed outside
 /// ringwise.
-pub fn ways_on(drifted: &[&SettingInEffect], changed: bool, a: &Advice, style: &Style) -> String {
+pub fn next_steps(drifted: &[&SettingInEffect], changed: bool, a: &Advice, style: &Style) -> String {
     let mut out = String::new();
-    if let Some(text) = looks_like(drifted, &a.evidence) {
+    if let Some(text) = likely_cause(drifted, &a.evidence) {
         out.push_str(&hang("Likely cause: ", &text, style.width));
     }
     let there = |c: &str| style.recording.there(c);
@@ -116,7 +116,7 @@ pub fn newer(n: &Newer, style: &Style) -> String {
 }
 
 /// `Likely cause: …`: a guess at the cause, with the evidence for it.
-pub fn looks_like(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> {
+pub fn likely_cause(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
     }

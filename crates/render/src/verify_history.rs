@@ -76,7 +76,7 @@ impl InterruptCount {
     /// Everything that is wrong with the queue. A queue that is idle or could not be counted has no finding.
     pub fn findings(&self) -> Vec<QueueFinding> {
         let all = [
-            (QueueFinding::InterruptsElsewhere, self.astray()),
+            (QueueFinding::InterruptsElsewhere, self.handled_elsewhere()),
             (QueueFinding::Stuck, self.stuck.is_some()),
             (QueueFinding::PolledElsewhere, self.polled),
         ];
@@ -89,7 +89,7 @@ impl InterruptCount {
     }
 
     /// Whether interrupts were handled on other CPUs than planned.
-    pub fn astray(&self) -> bool {
+    pub fn handled_elsewhere(&self) -> bool {
         self.seen_on.as_ref().is_some_and(|s| !s.is_subset(&self.planned))
     }
 
@@ -179,8 +179,8 @@ pub fn verify(host: &str, v: &Verify, observed: &Observed, advice: &manual_chang
         out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
         out.push_str(&format!("Finish:   {}\n", style.recording.there("ringwise recover")));
     } else if !drifted.is_empty() {
-        let changed = v.hands().iter().any(|h| h.origin == Origin::ByHand);
-        out.push_str(&manual_changes::ways_on(&drifted, changed, advice, style));
+        let changed = v.manual_changes().iter().any(|h| h.origin == Origin::ByHand);
+        out.push_str(&manual_changes::next_steps(&drifted, changed, advice, style));
     }
     for n in &v.newer {
         out.push_str(&manual_changes::newer(n, style));
@@ -189,12 +189,14 @@ pub fn verify(host: &str, v: &Verify, observed: &Observed, advice: &manual_chang
 }
 
 fn counts(list: &[InterruptCount], seconds: f64, style: &Style) -> String {
-    let astray: Vec<&InterruptCount> = list.iter().filter(|c| c.astray()).collect();
+    let astray: Vec<&InterruptCount> = list.iter().filter(|c| c.handled_elsewhere()).collect();
     let untold = list.iter().filter(|c| c.seen_on.is_none()).count();
     let idle = list.iter().filter(|c| c.idle()).count();
     let stuck = list.iter().filter(|c| c.stuck.is_some()).count();
     let polled = list.iter().filter(|c| c.polled && c.stuck.is_none()).count();
-    let plain = |c: &&InterruptCount| !c.astray() && c.seen_on.is_some() && !c.idle() && c.stuck.is_none() && !c.polled;
+    let plain = |c: &&InterruptCount| {
+        !c.handled_elsewhere() && c.seen_on.is_some() && !c.idle() && c.stuck.is_none() && !c.polled
+    };
     let good = list.iter().filter(plain).count();
     let mut parts = vec![format!("{good} only on their CPU")];
     if idle > 0 {
@@ -312,7 +314,7 @@ fn what(e: &HistoryEntry) -> String {
 }
 
 /// The last transaction of this boot that the user applied and that is in effect.
-pub fn last_in_force(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
+pub fn last_in_effect(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
     let stands = |e: &&HistoryEntry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
     list.iter().filter(|e| e.this_boot && e.kind == TransactionKind::Apply && !e.is_of_service()).rfind(stands)
 }

@@ -57,7 +57,7 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
         Err(f) => matches!(f.status, Status::PutBack | Status::Refused),
     };
     if nothing_stays {
-        boot.nothing_stays()?;
+        boot.mark_nothing_in_effect()?;
     }
     ended
 }
@@ -111,7 +111,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     };
     let mut request = ringwise_intent::request(&plan, requested, a.boot).by(&request(title, a.reason.as_ref()));
     // At boot, programs may start later, and links come up later.
-    let impossible = || plan.refused.iter().filter(|r| r.is_named() && !(a.boot && r.is_expected_at_boot()));
+    let impossible = || plan.refused.iter().filter(|r| r.is_user_configured() && !(a.boot && r.is_expected_at_boot()));
     if file.is_some() {
         // The review also covered settings that were correct already.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();

@@ -12,7 +12,7 @@ use ringwise_daemon::{MoveCount, ServiceState};
 use ringwise_discover::Options;
 use ringwise_export::{
     Bounds, ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, PageResult, Service, VerifyCounts, counters,
-    findings, own, serve, service, standing,
+    exporter, findings, serve, service, verify_counts,
 };
 use ringwise_knob::Match;
 use ringwise_observe::{Counters, Layout, LiveCounters, Rates};
@@ -215,7 +215,7 @@ impl<'a> Maker<'a> {
         self.keep.begin();
         counters(&mut page, &mut self.keep, &layout, &c);
         if let Some((_, s)) = &standing_now {
-            standing(&mut page, s);
+            verify_counts(&mut page, s);
         }
         // An unreadable state is unknown, and a recording has none: the metrics are absent.
         if matches!(self.from, CounterSource::Host(_))
@@ -235,7 +235,7 @@ impl<'a> Maker<'a> {
             unread: c.unread.len(),
             limit: self.limit,
         };
-        own(&mut page, &o, &self.keep);
+        exporter(&mut page, &o, &self.keep);
         self.verified = standing_now;
         page.render(form, self.limit)
     }

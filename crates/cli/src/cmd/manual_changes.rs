@@ -41,7 +41,7 @@ pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store)
     if devs.is_empty() || source.recorded {
         return Evidence::default();
     }
-    let happened = |d: String| ringwise_apply::happened(store, s, &d).map(|h| (d, h));
+    let happened = |d: String| ringwise_apply::drift_cause(store, s, &d).map(|h| (d, h));
     let rivals = ringwise_discover::competing_programs(source.host.as_ref()).known().cloned();
     Evidence { devices: devs.into_iter().filter_map(happened).collect(), rivals }
 }

@@ -94,7 +94,7 @@ impl<'a> Measure<'a> {
     }
 
     fn write(&self, id: u64) -> Result<PathBuf> {
-        let path = measured::beside(&journal_of(self.source, self.common, id)?, id);
+        let path = measured::file_beside_journal(&journal_of(self.source, self.common, id)?, id);
         let window = self.before.as_ref().ok_or_else(|| Fail::error("the first window was not measured"))?;
         measured::write(&path, &self.host, window)?;
         begin_after(self.source, self.common, &self.devs, &path)?;
@@ -139,7 +139,7 @@ pub(super) fn begin_after(source: &Source, common: &Common, devs: &[String], pat
 
 /// Begins the second window of a measured transaction when it is confirmed.
 pub(super) fn confirmed(source: &Source, common: &Common, id: u64) {
-    let Ok(path) = journal_of(source, common, id).map(|j| measured::beside(&j, id)) else { return };
+    let Ok(path) = journal_of(source, common, id).map(|j| measured::file_beside_journal(&j, id)) else { return };
     let Ok(m) = measured::read(&path) else { return };
     // The process that waits for the confirmation writes the same a little later.
     if let Err(e) = begin_after(source, common, &links(&m.before.layout), &path) {

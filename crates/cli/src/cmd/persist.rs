@@ -193,7 +193,7 @@ impl PersistDocument {
         let root = a.root.as_deref().unwrap_or(Path::new("/"));
         let mut body = json!(self);
         body["root"] = root.display().to_string().into();
-        body["boot"] = json!(ringwise_persist::kept(root, &of_root(a, state_dir)));
+        body["boot"] = json!(ringwise_persist::next_boot(root, &of_root(a, state_dir)));
         body["service_runs"] = match a.root {
             Some(_) => Value::Null,
             None => service_runs(common)?.into(),
@@ -209,7 +209,7 @@ fn of_root(a: &PersistArgs, state_dir: &Path) -> PathBuf {
 
 /// Whether tuning at boot is skipped, which `persist` ends.
 fn is_skipped(root: &Path, state_dir: &Path) -> bool {
-    root == Path::new("/") && matches!(ringwise_persist::kept(root, state_dir), Boot::Skipped { .. })
+    root == Path::new("/") && matches!(ringwise_persist::next_boot(root, state_dir), Boot::Skipped { .. })
 }
 
 fn paths<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
@@ -390,7 +390,7 @@ pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun
         return Ok(None);
     }
     if let Some(dev) = &a.late
-        && !ringwise_persist::link_comes(source::live()?.host.as_ref(), dev)
+        && !ringwise_persist::wait_for_link(source::live()?.host.as_ref(), dev)
     {
         out::note(common.quiet, &format!("ringwise: {dev} has no link; nothing was done"));
         return Ok(None);

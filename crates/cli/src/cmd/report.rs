@@ -102,7 +102,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
 
 /// The counters that were stored beside this journal.
 pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
-    let path = measured::beside(journal, id);
+    let path = measured::file_beside_journal(journal, id);
     if !path.exists() {
         return Err(Fail::error(format!(
             "transaction {id} was not measured, or its measurement was deleted since: {} does not exist",

@@ -86,7 +86,7 @@ pub(super) fn better_goal(source: &Source, common: &Common) -> Option<Goal> {
     let s = ringwise_discover::snapshot(&source.host, &options).ok()?;
     if !source.recorded {
         let journals = Journals::read(&store(common)).ok()?;
-        if verify_history::last_in_force(&journals.history(&s.host)).is_some() {
+        if verify_history::last_in_effect(&journals.history(&s.host)).is_some() {
             return None;
         }
     }
@@ -111,12 +111,15 @@ fn standing_of(
     since_boot: Duration,
 ) -> HostStatus {
     let dir = store.dirs().first().cloned().unwrap_or_default();
-    let mut st =
-        HostStatus { boot: Some(ringwise_persist::kept(Path::new("/"), &dir)), since_boot, ..HostStatus::default() };
+    let mut st = HostStatus {
+        boot: Some(ringwise_persist::next_boot(Path::new("/"), &dir)),
+        since_boot,
+        ..HostStatus::default()
+    };
     match journals {
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
-            st.last = verify_history::last_in_force(&list).cloned();
+            st.last = verify_history::last_in_effect(&list).cloned();
             st.rolled_back = verify_history::last_rollback(&list).cloned();
             st.half_way =
                 verify_history::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);

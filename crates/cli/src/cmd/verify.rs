@@ -64,10 +64,10 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     }
     let style = crate::style::detect(common).about(&source.recording);
     let list = journals.history(&s.host);
-    let last = verify_history::last_in_force(&list);
+    let last = verify_history::last_in_effect(&list);
     let evidence = manual_changes::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
-    let again = last.and_then(ringwise_intent::again);
+    let again = last.and_then(ringwise_intent::command_again);
     let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
     out::answer(&verify_history::verify(&host_name(&s), &v, &observed, &advice, &style))?;
     Ok(status)

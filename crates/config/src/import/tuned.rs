@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
         let mut others: Vec<&str> = Vec::new();
         let mut first = None;
         for (key, set) in self.section.iter().filter(|(k, _)| !ABOUT.contains(&k.as_str())) {
-            let Some(takes) = sysctl::takes(key) else {
+            let Some(takes) = sysctl::kind_of(key) else {
                 others.push(key);
                 first.get_or_insert(&set.by);
                 continue;

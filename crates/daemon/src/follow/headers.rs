@@ -40,7 +40,7 @@ impl EntryTally {
     /// Adds a packet that begins with `head`, and was merged from `segments` frames with `bytes` bytes together. `queue`: by which it
     /// came.
     fn add(&mut self, queue: Option<u32>, head: &[u8], segments: u64, bytes: u64) {
-        let tuple = packet::seen(ETHERNET, head).ok().map(|p| Tuple::of_packet(&p));
+        let tuple = packet::parse_frame(ETHERNET, head).ok().map(|p| Tuple::of_packet(&p));
         let Some(at) = tuple.and_then(|t| self.steering.bucket(&t)) else {
             self.unhashed += 1;
             return;

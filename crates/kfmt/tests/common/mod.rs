@@ -29,7 +29,7 @@ pub(crate) const FAMILIES: &[Family] = &[
 pub(crate) fn pcap(data: &[u8]) {
     use ringwise_kfmt::pcap::{Reader, Step};
     for link in [0, 1, 101, 113, 276, 999] {
-        let _ = ringwise_kfmt::packet::seen(link, data);
+        let _ = ringwise_kfmt::packet::parse_frame(link, data);
     }
     let (mut reader, mut at) = (Reader::new(), 0usize);
     while let Ok(step) = reader.step(&data[at..]) {
@@ -45,7 +45,7 @@ pub(crate) fn pcap(data: &[u8]) {
             Step::Skip(_) => return,
             Step::Packet { used, link, data: packet, .. } => {
                 assert!(used > 0 && packet.len() <= used);
-                let _ = ringwise_kfmt::packet::seen(link, packet);
+                let _ = ringwise_kfmt::packet::parse_frame(link, packet);
                 at + used
             }
         };

@@ -54,7 +54,13 @@ pub struct Observed {
 
 impl Observed {
     /// Adds what was seen at the socket once: the CPU and the NAPI instance of its last packet, and the CPU of its program.
-    pub fn socket_seen(&mut self, cpu: Option<CpuId>, napi: Option<u32>, program: Option<CpuId>, topology: &Topology) {
+    pub fn add_socket_observation(
+        &mut self,
+        cpu: Option<CpuId>,
+        napi: Option<u32>,
+        program: Option<CpuId>,
+        topology: &Topology,
+    ) {
         if let Some(cpu) = cpu {
             *self.incoming.entry(cpu).or_default() += 1;
         }
@@ -364,9 +370,9 @@ mod tests {
     fn a_program_on_another_node_than_its_packets() {
         let remote = |permitted: &str| {
             observed(2, |o, topology| {
-                o.socket_seen(Some(CpuId(0)), Some(8194), Some(CpuId(2)), topology);
-                o.socket_seen(Some(CpuId(0)), Some(9000), Some(CpuId(1)), topology);
-                o.socket_seen(None, None, Some(CpuId(1)), topology);
+                o.add_socket_observation(Some(CpuId(0)), Some(8194), Some(CpuId(2)), topology);
+                o.add_socket_observation(Some(CpuId(0)), Some(9000), Some(CpuId(1)), topology);
+                o.add_socket_observation(None, None, Some(CpuId(1)), topology);
                 o.program = [(CpuId(2), 1), (CpuId(1), 2)].into();
                 o.permitted = Some(permitted.parse().unwrap());
             })
@@ -397,7 +403,7 @@ mod tests {
     #[test]
     fn nodes_are_named_only_where_there_are_several() {
         let seen = |o: &mut Observed, topology: &Topology| {
-            o.socket_seen(Some(CpuId(0)), None, Some(CpuId(1)), topology);
+            o.add_socket_observation(Some(CpuId(0)), None, Some(CpuId(1)), topology);
             o.program = [(CpuId(1), 1)].into();
         };
         let (lines, json) = observed(1, seen);

@@ -52,7 +52,7 @@ pub enum Fault {
         /// Interface name; it need not be the one that is written to.
         dev: String,
     },
-    /// The call does not come back until [`Sim::heal`]; nothing happens.
+    /// The call does not come back until [`Sim::clear_faults`]; nothing happens.
     Hang {
         /// Writes that hang.
         at: At,

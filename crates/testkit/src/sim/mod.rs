@@ -185,7 +185,7 @@ impl Sim {
     }
 
     /// Removes all faults, allows calls again after a simulated kill, and releases calls that hang.
-    pub fn heal(&self) {
+    pub fn clear_faults(&self) {
         let mut s = self.lock();
         s.faults.clear();
         s.dead = false;

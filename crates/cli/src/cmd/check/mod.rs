@@ -54,7 +54,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     let source = source::open(&from)?;
     let mut r = one(a, &source, common)?;
     r.file = from.from.as_ref().map(|f| f.display().to_string());
-    for over in baseline.lay_over(&mut r, &today()?) {
+    for over in baseline.apply_to(&mut r, &today()?) {
         out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
     }
     let failed = a.fail_on.severity().is_some_and(|s| r.worst() >= Some(s));
@@ -203,7 +203,7 @@ fn wanted_of(
         }
         _ => from,
     };
-    ringwise_intent::join(&mut all, &parts);
+    ringwise_intent::join_goals(&mut all, &parts);
     (from, all, parts)
 }
 

@@ -65,7 +65,7 @@ impl Ear {
         let (queues, heard) = (self.queues, &mut self.heard);
         self.tap.drain(|frame| {
             let Some((vnet, head)) = frame.bytes.split_first_chunk::<VNET>() else { return };
-            let Ok(seen) = packet::seen(ETHERNET, head) else { return };
+            let Ok(seen) = packet::parse_frame(ETHERNET, head) else { return };
             let mine = Tuple { vlan: None, ..Tuple::of_packet(&seen) };
             if mine == (Tuple { vlan: None, ..*t }) {
                 let queue = frame.queue.or((queues == 1).then_some(0));
@@ -119,7 +119,9 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
         pid = socket.pid;
         if let (Some(pid), "connection") = (socket.pid, socket.kind) {
             match connections::incoming(pid, inode) {
-                Ok(Some(seen)) => o.socket_seen(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, &one.host.topology),
+                Ok(Some(seen)) => {
+                    o.add_socket_observation(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, &one.host.topology)
+                }
                 Ok(None) => {}
                 Err(e) => o.incoming_unread = Some(e.to_string()),
             }

@@ -80,7 +80,7 @@ impl Ways {
                 unknown: vec![why.into()],
             });
         }
-        let (to_src, to_dst) = (flow_path::way(host, t.src), flow_path::way(host, t.dst));
+        let (to_src, to_dst) = (flow_path::path_to(host, t.src), flow_path::path_to(host, t.dst));
         let mut unknown = Vec::new();
         let role = match (to_src.local, to_dst.local) {
             (true, true) => {
@@ -238,7 +238,7 @@ pub(super) fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Resul
     let connected = all.iter().find(|(p, c)| *p == t.protocol && c.local == (t.dst, dst) && c.peer == (t.src, src));
     let (kind, inode) = match connected {
         Some((_, c)) => ("connection", c.inode),
-        None => match flow_path::waits(host, t.protocol, (t.dst, dst))? {
+        None => match flow_path::waiting_socket(host, t.protocol, (t.dst, dst))? {
             Some(inode) => ("listening", inode),
             None => return Ok(None),
         },

@@ -101,7 +101,7 @@ pub(super) fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> R
 }
 
 fn sockets(host: &dyn Host) -> Result<Population> {
-    let talks = ringwise_discover::flow_path::talks(host).map_err(Fail::error)?;
+    let talks = ringwise_discover::flow_path::open_connections(host).map_err(Fail::error)?;
     let mut notes = Vec::new();
     if let Some(why) = &talks.uncounted {
         notes.push(format!("read from /proc/net, without packet counts: {why}"));
@@ -237,7 +237,7 @@ struct Counter {
 impl Counter {
     fn count(&mut self, link: u32, data: &[u8], wire: u32) {
         self.packets += 1;
-        let seen = match packet::seen(link, data) {
+        let seen = match packet::parse_frame(link, data) {
             Ok(s) if !s.short || s.fragment => s,
             other => {
                 let why = other.err().unwrap_or(packet::NoFlow::Short);

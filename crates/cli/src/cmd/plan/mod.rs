@@ -77,7 +77,8 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         }
     }
     // A requested setting that is not planned still differs from the request.
-    let unplanned = plan.left_out.iter().any(|l| l.is_named()) || plan.refused.iter().any(|r| r.is_named());
+    let unplanned =
+        plan.left_out.iter().any(|l| l.is_user_configured()) || plan.refused.iter().any(|r| r.is_user_configured());
     Ok(if a.exit_code && (unplanned || !plan.steps.is_empty()) { Status::Findings } else { Status::Ok })
 }
 
@@ -168,7 +169,7 @@ pub(super) fn planning(
     common: &Common,
 ) -> std::result::Result<Planning, ringwise_intent::Error> {
     let (hands, made, late) = manual_changes::standing(source, &s, common)
-        .map(|v| (v.hands(), v.made.clone(), ringwise_intent::late(&s, &v)))
+        .map(|v| (v.manual_changes(), v.made.clone(), ringwise_intent::interfaces_without_settings(&s, &v)))
         .unwrap_or_default();
     let host = PlanningHost { options, snapshot: s, learned, hands, made, late };
     Planning::new(source.host.as_ref(), host, requested, goal_given, at_boot)

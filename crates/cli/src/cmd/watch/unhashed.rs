@@ -45,7 +45,7 @@ impl Settings {
         // What is in two tags or a tunnel without ports is not hashed by its own ports.
         let by = class(head, Tags::OutermostMoved).hashed_by();
         let hashed = !matches!(by, HashedBy::Nothing | HashedBy::Addresses);
-        let packet = packet::seen(ETHERNET, head).ok().filter(|_| hashed);
+        let packet = packet::parse_frame(ETHERNET, head).ok().filter(|_| hashed);
         ports.add(to, packet.map(|p| Tuple::of_packet(&p)).as_ref(), queue, packets);
     }
 
