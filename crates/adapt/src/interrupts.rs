@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::judge::SAMPLES;
-use crate::load::{CpuSample, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, Sample};
+use crate::load::{CpuLoadSample, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, Sample};
 use crate::moves::{Crowded, InterruptMove, Moves, NoStep};
 use crate::propose::{Gain, Gains, Predicted, Proposal};
 use crate::receiver::{beside, has_room, limit, points_beside};
@@ -26,7 +26,7 @@ pub struct InterruptSituation<'a> {
 }
 
 /// Whether a CPU with these times may be too busy for the queues that it serves.
-pub fn may_be_crowded(cpu: &CpuSample) -> bool {
+pub fn may_be_crowded(cpu: &CpuLoadSample) -> bool {
     cpu.total_percent.is_some_and(|t| t >= HOT_PERCENT) && cpu.busy_percent.is_some_and(|p| p >= LEAST_POINTS)
 }
 

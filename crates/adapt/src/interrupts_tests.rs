@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::{CpuSample, Exclusion, QueueSample};
+use crate::load::{CpuLoadSample, Exclusion, QueueSample};
 
 /// Eight CPUs on two nodes. Queue i has the CPU `cpus[i]`, and as many packets as the others.
 #[derive(Clone)]
@@ -34,12 +34,12 @@ impl Host {
             let total_percent = Some(packets + programs);
             (
                 i,
-                CpuSample {
+                CpuLoadSample {
                     busy_percent: Some(*packets),
                     total_percent,
                     other_packets: Some(0),
                     node,
-                    ..CpuSample::default()
+                    ..CpuLoadSample::default()
                 },
             )
         };

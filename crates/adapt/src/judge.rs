@@ -455,7 +455,7 @@ mod tests {
     fn drops_of_the_interface_are_known_from_enough_samples_only() {
         let sample = |nic_drops, stack_drops| Sample {
             cpus: [(0, 10.0), (1, 20.0)]
-                .map(|(cpu, busy)| (cpu, crate::load::CpuSample { busy_percent: Some(busy), ..Default::default() }))
+                .map(|(cpu, busy)| (cpu, crate::load::CpuLoadSample { busy_percent: Some(busy), ..Default::default() }))
                 .into(),
             queues: [0, 1].map(|cpu| crate::load::QueueSample { cpu: Some(cpu), ..Default::default() }).into(),
             nic_drops,
@@ -476,7 +476,7 @@ mod tests {
 
     #[test]
     fn a_saturated_cpu_needs_the_time_for_its_drops_too() {
-        use crate::load::{CpuSample, QueueSample};
+        use crate::load::{CpuLoadSample, QueueSample};
         let sample = |drops: Option<u64>| Sample {
             queues: [(0, 1000, drops), (1, 400, Some(100))]
                 .map(|(cpu, packets, drops)| QueueSample {
@@ -487,7 +487,7 @@ mod tests {
                 })
                 .to_vec(),
             cpus: [(0, 100.0), (1, 40.0)]
-                .map(|(cpu, busy)| (cpu, CpuSample { busy_percent: Some(busy), ..CpuSample::default() }))
+                .map(|(cpu, busy)| (cpu, CpuLoadSample { busy_percent: Some(busy), ..CpuLoadSample::default() }))
                 .into(),
             ..Sample::default()
         };

@@ -60,7 +60,7 @@ pub struct QueueSample {
 
 /// What one CPU did in one second. `None`: unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct CpuSample {
+pub struct CpuLoadSample {
     /// Time in softirq and NAPI threads, in percent of the second.
     pub busy_percent: Option<f64>,
     /// All time in which it is not idle, programs included, in percent of the second.
@@ -91,7 +91,7 @@ pub struct Sample {
     /// By receive queue.
     pub queues: Vec<QueueSample>,
     /// By CPU; at least those that serve a queue, and those that may, once they are known.
-    pub cpus: BTreeMap<u32, CpuSample>,
+    pub cpus: BTreeMap<u32, CpuLoadSample>,
     /// TCP segments of the whole host that arrived out of order (`TcpExt TCPOFOQueue`). `None`: unknown.
     pub out_of_order: Option<u64>,
     /// Packets of all queues for which the NIC had no free descriptor (`rx_missed_errors`). `None`: unknown.

@@ -4,7 +4,8 @@ use super::*;
 fn sample(second: u64, loads: &[f64]) -> Sample {
     let queue =
         |cpu: u32| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(0), ..QueueSample::default() };
-    let cpu = |(i, l): (u32, &f64)| (i, CpuSample { busy_percent: Some(*l), node: Some(0), ..CpuSample::default() });
+    let cpu =
+        |(i, l): (u32, &f64)| (i, CpuLoadSample { busy_percent: Some(*l), node: Some(0), ..CpuLoadSample::default() });
     Sample {
         at: Duration::from_secs(second),
         queues: (0..loads.len() as u32).map(queue).collect(),

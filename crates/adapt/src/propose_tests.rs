@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::buckets::{CountMethod, EntryCount, EntryEvidence};
-use crate::load::{CpuSample, Exclusion, QueueSample};
+use crate::load::{CpuLoadSample, Exclusion, QueueSample};
 
 /// Queue i is served by CPU i on node i / 4.
 struct Case {
@@ -24,8 +24,9 @@ impl Case {
             let packets = Some(list.iter().sum());
             QueueSample { cpu: Some(cpu), packets, drops: Some(0), ..QueueSample::default() }
         };
-        let cpu =
-            |(i, l): (u32, &f64)| (i, CpuSample { busy_percent: Some(*l), node: Some(i / 4), ..CpuSample::default() });
+        let cpu = |(i, l): (u32, &f64)| {
+            (i, CpuLoadSample { busy_percent: Some(*l), node: Some(i / 4), ..CpuLoadSample::default() })
+        };
         let sample = Sample {
             at: Duration::from_secs(100),
             queues: (0..).zip(entries).map(queue).collect(),

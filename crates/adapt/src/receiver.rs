@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::load::{CpuSample, Sample};
+use crate::load::{CpuLoadSample, Sample};
 
 /// A receiver may get up to this load, in percent.
 const RECEIVER_PERCENT: f64 = 60.0;
@@ -20,7 +20,7 @@ pub(crate) fn limit(mean: f64, donor: f64) -> f64 {
 
 /// Whether the other threads of this CPU's core leave it room: they are neither the donor nor, with the load `beside`, busier than a
 /// receiver may be.
-pub(crate) fn has_room(cpus: &BTreeMap<u32, CpuSample>, cpu: u32, donor: u32, beside: f64, most: f64) -> bool {
+pub(crate) fn has_room(cpus: &BTreeMap<u32, CpuLoadSample>, cpu: u32, donor: u32, beside: f64, most: f64) -> bool {
     let core = |cpu: u32| cpus.get(&cpu).and_then(|c| c.core);
     let shares = core(cpu).is_some() && core(cpu) == core(donor);
     !shares && beside <= most

@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::{CpuSample, Exclusion};
+use crate::load::{CpuLoadSample, Exclusion};
 
 /// Eight CPUs, two threads on each core. Queue 0 is on CPU 0; CPUs 2 to 7 may help.
 #[derive(Clone)]
@@ -21,12 +21,12 @@ impl Host {
 
     fn sample(&self, second: u64) -> Sample {
         let total = |(packets, programs): (f64, f64)| packets + programs;
-        let cpu = |i: usize| CpuSample {
+        let cpu = |i: usize| CpuLoadSample {
             busy_percent: Some(self.loads[i].0),
             total_percent: Some(total(self.loads[i])),
             core: Some(i as u32 & !1),
             sibling_percent: Some(total(self.loads[i ^ 1])),
-            ..CpuSample::default()
+            ..CpuLoadSample::default()
         };
         let (excluded, drops) = (self.excluded, Some(self.drops));
         Sample {

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ringwise_knob::{Address, Match, Setting, Window, live};
+use ringwise_knob::{Address, ChangeWindow, Match, Setting, live};
 use ringwise_model::{DevId, Fact, Snapshot};
 use ringwise_sys::trust::ReplacementFile;
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ pub(crate) fn windows(seen: Option<&DriftLog>, now: &Snapshot, v: &mut Verify) {
     let names = seen.map(|s| s.names(now)).unwrap_or_default();
     for s in v.settings.iter_mut() {
         let (after, by) = known(seen, &names, s);
-        s.changed = differs(s).then_some(Window { after, by });
+        s.changed = differs(s).then_some(ChangeWindow { after, by });
     }
 }
 
@@ -139,7 +139,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         if unknown || wrong.is_some() {
             apart.push(DriftedSetting { transaction: s.transaction, want: s.want.clone(), right, wrong });
         }
-        s.changed = wrong.map(|by| Window { after: right, by: Some(by) });
+        s.changed = wrong.map(|by| ChangeWindow { after: right, by: Some(by) });
     }
     // While a run is active, a changed setting is not a manual change.
     if v.settings.is_empty() || v.running.is_some() || v.unfinished.is_some() {

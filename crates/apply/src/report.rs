@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ringwise_knob::{CreatedObject, ManualChange, Match, Origin, Setting, Window};
+use ringwise_knob::{ChangeWindow, CreatedObject, ManualChange, Match, Origin, Setting};
 use ringwise_model::{CpuSet, Fact, Requested, Title};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
@@ -150,7 +150,7 @@ pub struct SettingInEffect {
     pub how: Match,
     /// When it was changed outside ringwise; `None` where it matches or cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<Window>,
+    pub changed: Option<ChangeWindow>,
 }
 
 impl SettingInEffect {

@@ -28,7 +28,7 @@ const VARIABLE: &str = "RINGWISE_STATE_DIR";
 pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
 
 /// Called once with the holder of the lock and the longest time to wait, after a second of waiting for it.
-pub type Waiting = Arc<dyn Fn(&Holder, Duration) + Send + Sync>;
+pub type LockWaitHook = Arc<dyn Fn(&Holder, Duration) + Send + Sync>;
 
 /// The state directory. Nothing is created in it before something has to be written.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ pub struct Store {
     /// In order of preference; journals are read from all of them.
     dirs: Vec<PathBuf>,
     hook: Option<Hook>,
-    waiting: Option<Waiting>,
+    waiting: Option<LockWaitHook>,
     /// Name of the sockets by which runs with different state directories detect each other.
     socket_name: String,
     /// Journals that were found over (see `unfinished`), as they were then. Shared by all clones.
@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// Reports when a command waits for a transaction of the service.
-    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
+    pub fn with_waiting(mut self, waiting: LockWaitHook) -> Self {
         self.waiting = Some(waiting);
         self
     }
@@ -486,7 +486,7 @@ mod tests {
         let name = format!("ringwise-test-wait{}", dir.0.display());
         let reports = Arc::new(std::sync::Mutex::new(Vec::new()));
         let sink = Arc::clone(&reports);
-        let waiting: Waiting = Arc::new(move |holder, most| sink.lock().unwrap().push((holder.pid, most)));
+        let waiting: LockWaitHook = Arc::new(move |holder, most| sink.lock().unwrap().push((holder.pid, most)));
         let store = Store::open(Some(&dir.0)).with_socket_name(name).with_waiting(waiting);
         let hold = |who: &str| {
             let lock = store.lock().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_apply::{DriftCause, Event, Outcome, Policy, RunResult, TransactionKind, Verify};
-use ringwise_knob::{ManualChange, Match, Origin, Setting, Window};
+use ringwise_knob::{ChangeWindow, ManualChange, Match, Origin, Setting};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
 
@@ -63,7 +63,7 @@ fn the_window_is_between_the_last_look_that_was_right_and_the_first_that_was_not
     let first = pass(&sim, 60);
     let v = verify(&sim, &dir);
     let changed: Vec<_> = v.drifted().map(|s| s.changed.unwrap()).collect();
-    assert_eq!(changed, [Window { after: end, by: Some(first) }]);
+    assert_eq!(changed, [ChangeWindow { after: end, by: Some(first) }]);
     assert_eq!(v.settings[0].unix_time, end);
     // A later look does not widen the window, and another change has its own window.
     let second = pass(&sim, 60);
@@ -71,7 +71,7 @@ fn the_window_is_between_the_last_look_that_was_right_and_the_first_that_was_not
     set_irq_manually(&sim, "eth1", 0, "7");
     let third = pass(&sim, 60);
     let windows = |v: &Verify| v.drifted().map(|s| s.changed.unwrap()).collect::<Vec<_>>();
-    let both = [Window { after: second, by: Some(third) }, Window { after: end, by: Some(first) }];
+    let both = [ChangeWindow { after: second, by: Some(third) }, ChangeWindow { after: end, by: Some(first) }];
     assert_eq!(windows(&verify(&sim, &dir)), both);
     // Without a recorded look, only the windows of new changes stay open.
     assert_eq!(windows(&ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap()), both);
@@ -81,7 +81,7 @@ fn the_window_is_between_the_last_look_that_was_right_and_the_first_that_was_not
     assert_eq!(verify(&sim, &dir).drifted().count(), 1);
     set_xps_manually(&sim, "eth1", 2, "6");
     let fifth = pass(&sim, 60);
-    assert_eq!(windows(&verify(&sim, &dir))[1], Window { after: fourth, by: Some(fifth) });
+    assert_eq!(windows(&verify(&sim, &dir))[1], ChangeWindow { after: fourth, by: Some(fifth) });
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_renamed_device_keeps_its_windows() {
     let v = verify(&sim, &dir);
     let drifted: Vec<_> = v.drifted().collect();
     assert_eq!(drifted[0].want.address().unwrap().to_string(), "wan tx-2 xps_cpus");
-    assert_eq!(drifted[0].changed, Some(Window { after: end, by: Some(first) }));
+    assert_eq!(drifted[0].changed, Some(ChangeWindow { after: end, by: Some(first) }));
     assert_eq!(v.manual_changes().len(), 1);
 }
 

@@ -100,7 +100,7 @@ pub struct Halving {
 
 /// How it ended.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct HalvingOutcome {
     /// `None`: no candidate is better than the start.
     pub winner: Option<usize>,
     /// The comparison of the last candidate with the start, if it was measured.
@@ -286,12 +286,17 @@ impl Halving {
     }
 
     /// `None`: the search has not ended.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<HalvingOutcome> {
         if !self.over {
             return None;
         }
-        let mut out =
-            Outcome { winner: None, proof: None, notes: Vec::new(), dropped: self.dropped.clone(), trials: self.used };
+        let mut out = HalvingOutcome {
+            winner: None,
+            proof: None,
+            notes: Vec::new(),
+            dropped: self.dropped.clone(),
+            trials: self.used,
+        };
         if let Some(last) = self.alive.first() {
             let (base, with): (Vec<f64>, Vec<f64>) = self.pairs.iter().copied().unzip();
             let p = paired(&base, &with, self.alpha, self.rng.clone().next_u64());

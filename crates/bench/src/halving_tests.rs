@@ -3,7 +3,7 @@ use crate::rng::Rng;
 use proptest::prelude::*;
 
 /// Lets a search run on candidates with these true changes in per cent, at this noise of a single score.
-fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> Outcome {
+fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> HalvingOutcome {
     let mut rng = Rng::new(seed ^ 0xabcd);
     let mut h = Halving::new(effects.len(), budget, 0.05, 1.0, seed).unwrap();
     loop {

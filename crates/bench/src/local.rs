@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::side::{Error, Refusal, Reply, Request, Side};
+use crate::side::{Error, Reply, Request, RequestRefusal, Side};
 
 /// All of its work ends when it is dropped. It belongs to the network namespace of the calling thread.
 pub struct LocalSide {
@@ -44,7 +44,7 @@ impl Side for LocalSide {
                 Ok((id, _)) if id != self.id => {}
                 Ok((_, Ok(reply))) => return Ok(reply),
                 Ok((_, Err(e))) => {
-                    return Err(Error::Refused { side: self.name.clone(), why: Refusal::Here(Box::new(e)) });
+                    return Err(Error::Refused { side: self.name.clone(), why: RequestRefusal::Here(Box::new(e)) });
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return Err(Error::Late { side: self.name.clone(), seconds: bound.as_secs() });

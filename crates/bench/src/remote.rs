@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::secret::{self, ProofRole};
-use crate::side::{Error, ExternalProgram, Hello, LostReason, PROTOCOL, Refusal, Reply, Request, Side};
+use crate::side::{Error, ExternalProgram, Hello, LostReason, PROTOCOL, Reply, Request, RequestRefusal, Side};
 use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_request};
 
 /// Time limit for a connection and its first reply.
@@ -160,13 +160,13 @@ impl RemoteSide {
             (Ok(Reply::Challenge { nonce: theirs, proof }), Some(words), Some(ours)) => {
                 // The other end must prove that it knows the secret.
                 if !secret::same(&proof, &secret::proof(words, ProofRole::Server, ours, &theirs)) {
-                    return Err(Error::Refused { side, why: Refusal::WrongSecret });
+                    return Err(Error::Refused { side, why: RequestRefusal::WrongSecret });
                 }
                 self.start(Request::Prove { proof: secret::proof(words, ProofRole::Client, ours, &theirs) })?;
                 self.finish(within)
             }
             (Ok(Reply::Hello(h)), Some(_), _) if h.protocol == PROTOCOL => {
-                return Err(Error::Refused { side, why: Refusal::NoSecret });
+                return Err(Error::Refused { side, why: RequestRefusal::NoSecret });
             }
             (other, ..) => other,
         };
@@ -219,7 +219,7 @@ impl Side for RemoteSide {
                 // A reply to a request that was stopped. Id 0 is a message to any client.
                 Ok(Ok(ReplyLine { id, .. })) if id != 0 && id != self.id => {}
                 Ok(Ok(ReplyLine { reply: Reply::Failed { why }, .. })) => {
-                    return Err(Error::Refused { side: self.name.clone(), why: Refusal::Peer(why) });
+                    return Err(Error::Refused { side: self.name.clone(), why: RequestRefusal::Peer(why) });
                 }
                 Ok(Ok(ReplyLine { reply: Reply::Listening { at }, .. })) => {
                     // The load is sent to this address, so a peer must not choose it freely.

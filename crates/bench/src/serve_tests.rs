@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::remote::RemoteSide;
-use crate::side::{Error, Group, Load, LostReason, PROTOCOL, Refusal, Request, Responder, Side};
+use crate::side::{Error, Group, Load, LostReason, PROTOCOL, Request, RequestRefusal, Responder, Side};
 use crate::wire::{RequestLine, read_line, write_request};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -63,7 +63,8 @@ fn a_test_over_the_stream() {
         assert!(taken[0].packets > 0);
         let refused = side.ask(Request::Count { devs: vec!["no-such-dev".into()] }, SOON).unwrap_err();
         assert!(
-            matches!(&refused, Error::Refused { why: Refusal::Peer(_), .. }) && refused.to_string().contains("ENODEV"),
+            matches!(&refused, Error::Refused { why: RequestRefusal::Peer(_), .. })
+                && refused.to_string().contains("ENODEV"),
             "{refused}"
         );
     });
@@ -196,7 +197,7 @@ fn an_address_of_other_hosts_needs_a_secret() {
 fn a_client_with_a_secret_does_not_trust_a_server_without_one() {
     served(SILENT, None, |at| {
         let e = RemoteSide::tcp(at, Some("open sesame")).err().unwrap();
-        assert!(matches!(e, Error::Refused { why: Refusal::NoSecret, .. }), "{e}");
+        assert!(matches!(e, Error::Refused { why: RequestRefusal::NoSecret, .. }), "{e}");
     });
 }
 
@@ -265,7 +266,8 @@ fn a_peer_does_not_say_where_the_load_goes() {
 /// The name of a peer and its error texts cannot control the terminal or begin a line.
 #[test]
 fn the_words_of_a_peer_are_written_out() {
-    let refused = Error::Refused { side: "b".into(), why: Refusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
+    let refused =
+        Error::Refused { side: "b".into(), why: RequestRefusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
     assert_eq!(refused.to_string(), "b: no\\x0a\\x1b[2Jringwise: all is well");
     let error = serde_json::from_str::<ReplyLine>("{\"id\":1,\"reply\":{\"\\u001b[2J\":1}}").unwrap_err();
     let lost = LostReason::NotAReply { error: error.into(), line: "\u{1b}[2J".into() };

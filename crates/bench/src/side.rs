@@ -307,7 +307,7 @@ pub struct Taken {
 
 /// Why an end refused or failed a request.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// The error text of another process, of [`Reply::Failed`]. Control characters in it are escaped, because the other
     /// process chooses it.
     #[error("{}", visible(.0))]
@@ -372,7 +372,7 @@ pub enum Error {
         /// [`Side::name`] of that end.
         side: String,
         /// Its reason.
-        why: Refusal,
+        why: RequestRefusal,
     },
     /// The process or the connection ended, or it sent something that is not a reply.
     #[error("{side}: the control connection is gone: {why}{}", stderr_text(stderr))]

@@ -12,7 +12,7 @@ use crate::configured_settings::WishesByDevice;
 use crate::finding_sink::{FindingSink, SteeringKind};
 use crate::fix::PlanArguments;
 use crate::role::{self, Role, RoleGuess};
-use crate::traffic::{LinkTraffic, Traffic};
+use crate::traffic::{HostTraffic, LinkTraffic};
 
 /// Where the goal comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct AuditInput<'a> {
     /// Where the goal in `intent` comes from.
     pub goal_from: GoalOrigin,
     /// `None`: there are no two samples.
-    pub traffic: Option<&'a Traffic>,
+    pub traffic: Option<&'a HostTraffic>,
     /// Settings that differ from what was applied, each with its device and a text. `None`: unknown, for example for a
     /// recording.
     pub drift: Option<Vec<(Option<String>, String)>>,
@@ -178,13 +178,13 @@ impl<'a> RuleContext<'a> {
     pub(crate) fn each_rate(
         &self,
         say: &mut FindingSink,
-        mut judge: impl FnMut(&'a Nic, &'a LinkTraffic, &'a Traffic, &mut FindingSink) -> Option<()>,
+        mut judge: impl FnMut(&'a Nic, &'a LinkTraffic, &'a HostTraffic, &mut FindingSink) -> Option<()>,
     ) -> Option<()> {
         let t = self.traffic(say)?;
         self.each(say, |n, say| judge(n, t.links.get(n.name())?, t, say))
     }
 
-    pub(crate) fn traffic(&self, say: &mut FindingSink) -> Option<&'a Traffic> {
+    pub(crate) fn traffic(&self, say: &mut FindingSink) -> Option<&'a HostTraffic> {
         if self.i.traffic.is_none() {
             say.needs_samples();
         }

@@ -3,7 +3,7 @@
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_model::{Counter, CounterValues, CpuId, IrqId};
-use ringwise_observe::{Comparison, Counters, Counts, CpuSample, Layout, Link, Rates, Source, Wiring};
+use ringwise_observe::{Comparison, Counters, Counts, CpuSample, Layout, LinkCounters, Rates, Source, Wiring};
 use ringwise_render::report::{Report, Span, html, json, text};
 use ringwise_text::Style;
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn sample(n: u64, rx: u64, part: [u64; 4], lost: u64, on: [u32; 4]) -> Counters 
         let ticks = [("softirq", soft(c) * n), ("idle", (100 - soft(c)) * n)];
         CpuSample { counts: typed(&[&rest[..], &ticks, &net[..]].concat()), ..CpuSample::default() }
     };
-    let link = Link {
+    let link = LinkCounters {
         ifindex: 2,
         counts: counts(&[
             ("rx_packets", rx * n),

@@ -12,7 +12,7 @@ use ringwise_apply::{
     SettingInEffect, TransactionKind, TrialResult, Verify,
 };
 use ringwise_knob::learned::LearnedWrite;
-use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
+use ringwise_knob::{ChangeWindow, Learned, ManualChange, Match, Origin, Setting};
 use ringwise_model::{
     CpuId, CpuSet, DevId, Fact, Goal, Intent, NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, Snapshot,
     Subject, TrafficSample, Unread,
@@ -112,7 +112,7 @@ fn hand_made_ones_too() {
     let mut plan = edge3_plan(&edge3());
     holds("ringwise.plan", &serde_json::to_value(&plan).unwrap());
     let applied = plan.steps[0].setting.clone();
-    let changed = Some(Window { after: 1_795_183_330, by: None });
+    let changed = Some(ChangeWindow { after: 1_795_183_330, by: None });
     let hand =
         ManualChange { origin: Origin::ByHand, setting: setting(), applied: applied.clone(), transaction: 3, changed };
     plan.kept = vec![ringwise_plan::KeptChange { hand: hand.clone(), wanted: applied }];
@@ -218,7 +218,7 @@ fn outcomes_verify_history() {
             transaction: 3,
             unix_time: 1_795_183_327,
             adopted: true,
-            changed: Some(Window { after: 1_795_183_330, by: Some(1_795_183_360) }),
+            changed: Some(ChangeWindow { after: 1_795_183_330, by: Some(1_795_183_360) }),
             want: setting(),
             now: Fact::Known(Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() }),
             how: Match::Differs,

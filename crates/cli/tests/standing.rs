@@ -8,11 +8,11 @@ use ringwise_apply::{
     Verify,
 };
 use ringwise_cli::logbook;
-use ringwise_knob::{Match, Setting, VectorName, Window};
+use ringwise_knob::{ChangeWindow, Match, Setting, VectorName};
 use ringwise_model::{Boot, CpuId, Fact, Snapshot, Unread};
 use ringwise_observe::StallKind;
 use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
-use ringwise_render::manual_changes::{Advice, Evidence};
+use ringwise_render::manual_changes::{Advice, DriftEvidence};
 use ringwise_render::outcome::{self, ValuesBefore};
 use ringwise_render::status::{self, HostStatus, StatusOptions, UnrestoredSettings};
 use ringwise_render::verify_history::{self, InterruptCount, Observed};
@@ -97,7 +97,7 @@ fn drift() -> Verify {
         adopted: false,
         want: irq(q, want),
         now: Fact::Known(irq(q, now)),
-        changed: (how == Match::Differs).then_some(Window { after: 1_795_183_330, by: Some(1_795_183_360) }),
+        changed: (how == Match::Differs).then_some(ChangeWindow { after: 1_795_183_330, by: Some(1_795_183_360) }),
         how,
     };
     Verify {
@@ -176,7 +176,7 @@ fn drift_is_reported_setting_by_setting() {
     let advice = Advice {
         again: Some("ringwise apply --goal forward".into()),
         last: Some(12),
-        evidence: Evidence { devices: vec![("eth2".into(), DriftCause::Nothing)], rivals: Some(vec![]) },
+        evidence: DriftEvidence { devices: vec![("eth2".into(), DriftCause::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };
     let programs = programs();

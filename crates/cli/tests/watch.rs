@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_model::{Counter, CounterValues, CpuCounter, CpuId, IrqId, NodeId};
-use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, LinkCounters, Source, Wiring};
 use serde_json::{Value, json};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
@@ -38,7 +38,7 @@ fn layout() -> Layout {
 /// Second `n` of a router: eth1 receives on queue 0 and a little on queue 1, eth2 sends it on.
 fn sample(n: u64) -> Counters {
     let queue = |packets: u64, drops: u64| typed(&[("packets", packets), ("bytes", packets * 60), ("drops", drops)]);
-    let link = |index, rx: u64, tx: u64, lost: u64, queues: [[u64; 2]; 2]| Link {
+    let link = |index, rx: u64, tx: u64, lost: u64, queues: [[u64; 2]; 2]| LinkCounters {
         ifindex: index,
         counts: counts(&[
             ("rx_packets", rx),

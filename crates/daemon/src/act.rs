@@ -15,7 +15,7 @@ use ringwise_persist::BootRun;
 use crate::control::ControlReply;
 use crate::event::Event;
 use crate::service::{HANGUP, LIVED, Next, Service};
-use crate::state::{ACTIONS, Action, ActionEnding, Cause};
+use crate::state::{ACTIONS, ActionCause, ActionEnding, ServiceAction};
 
 pub(crate) const WHO: &str = ringwise_apply::SERVICE;
 /// At most this many journals of the service are kept, and about as many that are newer.
@@ -28,13 +28,13 @@ pub(crate) struct PendingWrites {
     pub already: Vec<Setting>,
     /// Record `already` even if there are no steps.
     pub record: bool,
-    pub cause: Cause,
+    pub cause: ActionCause,
     pub notes: Vec<String>,
 }
 
 impl Default for PendingWrites {
     fn default() -> Self {
-        Self { steps: Vec::new(), already: Vec::new(), record: false, cause: Cause::Reset, notes: Vec::new() }
+        Self { steps: Vec::new(), already: Vec::new(), record: false, cause: ActionCause::Reset, notes: Vec::new() }
     }
 }
 
@@ -70,7 +70,7 @@ impl Service<'_> {
         let interfaces = names(steps.iter().map(|s| &s.setting).chain(work.already.iter().filter(|_| work.record)));
         let mut request = Request {
             title: match work.cause {
-                Cause::Appeared => Title::SetUp { devs: interfaces.clone() },
+                ActionCause::Appeared => Title::SetUp { devs: interfaces.clone() },
                 _ => Title::Keep { devs: interfaces.clone() },
             },
             devices: devices(&interfaces, now),
@@ -95,7 +95,12 @@ impl Service<'_> {
         self.ended(work.cause, interfaces, result)
     }
 
-    fn ended(&mut self, cause: Cause, interfaces: Vec<String>, result: Result<Outcome, Error>) -> Result<Next, String> {
+    fn ended(
+        &mut self,
+        cause: ActionCause,
+        interfaces: Vec<String>,
+        result: Result<Outcome, Error>,
+    ) -> Result<Next, String> {
         // Another run holds the lock, or the host changed between the look and the write.
         if result.as_ref().is_err_and(|e| e.refusal().is_some_and(Refusal::is_temporary)) {
             return Ok(Next::Later);
@@ -116,14 +121,14 @@ impl Service<'_> {
     }
 
     /// Counts it, and pauses its interfaces.
-    pub(crate) fn failed(&mut self, action: &Action) {
+    pub(crate) fn failed(&mut self, action: &ServiceAction) {
         self.state.totals.failed += 1;
         let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
         action.interfaces.iter().for_each(|d| self.pauses.failed(d, &why, moment));
     }
 
     /// Publishes an action, and removes old ones.
-    pub(crate) fn remember(&mut self, action: Action) {
+    pub(crate) fn remember(&mut self, action: ServiceAction) {
         self.prune(&action);
         self.state.actions.push(action);
         let many = self.state.actions.len().saturating_sub(ACTIONS);
@@ -131,7 +136,7 @@ impl Service<'_> {
     }
 
     /// Old journals of the service go from time to time.
-    fn prune(&mut self, action: &Action) {
+    fn prune(&mut self, action: &ServiceAction) {
         if action.transaction.is_none_or(|id| id % JOURNALS as u64 != 0) {
             return;
         }
@@ -144,7 +149,7 @@ impl Service<'_> {
 
     /// Whether one of the last actions wrote to this interface.
     pub(crate) fn wrote_to(&self, dev: &str) -> bool {
-        let kept = |a: &&Action| a.ending == ActionEnding::Kept && a.cause == Cause::Irqbalance;
+        let kept = |a: &&ServiceAction| a.ending == ActionEnding::Kept && a.cause == ActionCause::Irqbalance;
         self.state.actions.iter().filter(kept).any(|a| a.interfaces.iter().any(|d| d == dev))
     }
 
@@ -219,7 +224,7 @@ impl Service<'_> {
         } else {
             boot.mark_nothing_in_effect().map_err(|e| e.to_string())?;
         }
-        let next = self.ended(Cause::Configuration, interfaces, result)?;
+        let next = self.ended(ActionCause::Configuration, interfaces, result)?;
         self.configured = next == Next::Done;
         self.reloaded = !self.configured;
         Ok(next)
@@ -260,7 +265,12 @@ impl Service<'_> {
 }
 
 /// What is published about a transaction, or about one that was refused.
-pub(crate) fn action(unix_time: u64, cause: Cause, interfaces: Vec<String>, result: &Result<Outcome, Error>) -> Action {
+pub(crate) fn action(
+    unix_time: u64,
+    cause: ActionCause,
+    interfaces: Vec<String>,
+    result: &Result<Outcome, Error>,
+) -> ServiceAction {
     let (transaction, settings, ending, why) = match result {
         Err(e) => (None, 0, ActionEnding::Refused, Some(with_causes(e))),
         Ok(o) => {
@@ -273,7 +283,7 @@ pub(crate) fn action(unix_time: u64, cause: Cause, interfaces: Vec<String>, resu
             (o.transaction, o.applied.len(), ending, why)
         }
     };
-    Action { unix_time, transaction, cause, interfaces, settings, ending, why }
+    ServiceAction { unix_time, transaction, cause, interfaces, settings, ending, why }
 }
 
 /// The settings that a kept transaction could not set. `None`: it set all of them.

@@ -7,7 +7,7 @@ use ringwise_knob::ManualChange;
 
 use crate::control::ControlRequest;
 use crate::follow::LoadFinding;
-use crate::state::{Action, ActionEnding};
+use crate::state::{ActionEnding, ServiceAction};
 
 /// Something that an administrator reads in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Event {
         config: Option<String>,
     },
     /// A transaction of the service ended, or was refused.
-    Acted(Action),
+    Acted(ServiceAction),
     /// A step of a transaction.
     Step(Box<Step>),
     /// A manual change was found. It stays.
@@ -123,7 +123,7 @@ impl fmt::Display for Event {
     }
 }
 
-fn acted(a: &Action, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn acted(a: &ServiceAction, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let devs = a.interfaces.join(", ");
     let settings = if a.settings == 1 { "1 setting".to_string() } else { format!("{} settings", a.settings) };
     let cause = a.cause.text();

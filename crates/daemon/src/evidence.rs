@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification, Uevent};
 use ringwise_model::DevId;
 
 /// What was heard about one interface.
@@ -38,7 +38,7 @@ impl InterfaceEvents {
 
 /// What was heard since the last look.
 #[derive(Debug, Clone, Default)]
-pub struct Evidence {
+pub struct NotificationEvidence {
     by_index: BTreeMap<u32, InterfaceEvents>,
     by_name: BTreeMap<String, InterfaceEvents>,
     by_bus: BTreeMap<String, InterfaceEvents>,
@@ -50,7 +50,7 @@ pub struct Evidence {
     pub programs: BTreeSet<String>,
 }
 
-impl Evidence {
+impl NotificationEvidence {
     /// At the start: what happened before is unknown.
     pub fn incomplete() -> Self {
         Self { incomplete: true, ..Self::default() }
@@ -65,12 +65,17 @@ impl Evidence {
     pub fn interface(&mut self, change: &InterfaceChange) -> bool {
         let mut heard = InterfaceEvents::default();
         match change.change {
-            Change::Link | Change::Gone | Change::Netdev => heard.link = true,
-            Change::Channels => heard.channels = true,
-            Change::Rings | Change::Coalesce | Change::Features | Change::Pause => heard.settings = true,
+            InterfaceNotification::Link | InterfaceNotification::Gone | InterfaceNotification::Netdev => {
+                heard.link = true
+            }
+            InterfaceNotification::Channels => heard.channels = true,
+            InterfaceNotification::Rings
+            | InterfaceNotification::Coalesce
+            | InterfaceNotification::Features
+            | InterfaceNotification::Pause => heard.settings = true,
             // A user or program has set the table itself.
-            Change::Rss => {}
-            Change::Other => return false,
+            InterfaceNotification::Rss => {}
+            InterfaceNotification::Other => return false,
         }
         if let Some(index) = change.ifindex {
             add(&mut self.by_index, index, heard);
@@ -134,14 +139,14 @@ mod tests {
 
     #[test]
     fn what_was_heard_is_found_by_index_name_and_bus() {
-        let mut e = Evidence::default();
+        let mut e = NotificationEvidence::default();
         let change =
             |change, ifindex, name: Option<&str>| InterfaceChange { change, ifindex, name: name.map(Into::into) };
-        assert!(e.interface(&change(Change::Channels, Some(4), None)));
-        assert!(e.interface(&change(Change::Link, Some(4), Some("eth1"))));
-        assert!(e.interface(&change(Change::Rings, None, Some("eth2"))));
+        assert!(e.interface(&change(InterfaceNotification::Channels, Some(4), None)));
+        assert!(e.interface(&change(InterfaceNotification::Link, Some(4), Some("eth1"))));
+        assert!(e.interface(&change(InterfaceNotification::Rings, None, Some("eth2"))));
         assert!(e.uevent(&Uevent::Driver { device: "0000:05:00.0".into() }));
-        assert!(!e.uevent(&Uevent::Other) && !e.interface(&change(Change::Other, Some(9), None)));
+        assert!(!e.uevent(&Uevent::Other) && !e.interface(&change(InterfaceNotification::Other, Some(9), None)));
         let one = e.of(&dev(4, "lan0", "0000:03:00.0"));
         assert_eq!(
             one,
@@ -164,10 +169,10 @@ mod tests {
 
     #[test]
     fn lost_messages_may_have_been_anything() {
-        let mut e = Evidence::default();
+        let mut e = NotificationEvidence::default();
         assert!(!e.of(&dev(1, "eth0", "")).may_reset());
         e.lost();
         assert_eq!(e.of(&dev(1, "eth0", "")), InterfaceEvents::EVERYTHING);
-        assert_eq!(Evidence::incomplete().of(&dev(2, "eth1", "")), InterfaceEvents::EVERYTHING);
+        assert_eq!(NotificationEvidence::incomplete().of(&dev(2, "eth1", "")), InterfaceEvents::EVERYTHING);
     }
 }

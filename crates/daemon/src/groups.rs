@@ -11,13 +11,13 @@ use ringwise_model::TrafficSample;
 use ringwise_model::words::with_causes;
 use ringwise_observe::{Rates, traffic};
 
-use crate::follow::{Finding, GroupsChanged};
+use crate::follow::{FollowFinding, GroupsChanged};
 use crate::followed_groups::{Judging, counted_of};
 use crate::group_plan::{PlannedGroups, is_similar, suggested};
 use crate::move_reason::{Actuator, MoveReason};
 use crate::service::Service;
 use crate::setting_move::SettingMove;
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 /// Readings without a comparison after which a change is restored unjudged.
 const MISSES: u32 = 3;
@@ -103,13 +103,13 @@ impl Service<'_> {
         let Some(state) = self.groups.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()) else { return Ok(false) };
         let Some(change) = state.step(now, found) else {
             if state.suits() {
-                self.found(dev.into(), Finding::GroupsSuit);
+                self.found(dev.into(), FollowFinding::GroupsSuit);
             }
             return Ok(true);
         };
         if !self.acts_on(dev) {
             let groups = self.describe(dev, change, found);
-            self.found(dev.into(), Finding::WouldRegroup { groups, why_not: None });
+            self.found(dev.into(), FollowFinding::WouldRegroup { groups, why_not: None });
             return Ok(true);
         }
         if !self.follow.as_mut().is_none_or(|f| f.take_turn(&turn_of_groups(dev), now)) {
@@ -173,7 +173,7 @@ impl Service<'_> {
             Some(Ok(planned)) => planned,
             Some(Err(why_not)) => {
                 self.delay_groups(dev);
-                self.found(dev.into(), Finding::WouldRegroup { groups, why_not: Some(why_not) });
+                self.found(dev.into(), FollowFinding::WouldRegroup { groups, why_not: Some(why_not) });
                 return Ok(true);
             }
             None => return Ok(false),
@@ -185,7 +185,7 @@ impl Service<'_> {
         let settled = match self.guard_of_tables() {
             Ok(()) => {
                 let steps = changes.iter().map(|c| (c.clone(), reason.clone())).collect();
-                self.write_changes(dev, Cause::Load, steps)
+                self.write_changes(dev, ActionCause::Load, steps)
             }
             Err(e) => {
                 self.delay_groups(dev);
@@ -209,7 +209,7 @@ impl Service<'_> {
         // Its table and its interrupts are a new base of single moves.
         self.new_base(dev);
         self.state.count_move(dev, Actuator::Groups, MoveReason::of_groups(change));
-        self.found(dev.into(), Finding::Regrouped { groups });
+        self.found(dev.into(), FollowFinding::Regrouped { groups });
         Ok(true)
     }
 
@@ -257,7 +257,7 @@ impl Service<'_> {
         let Some((j, why)) = self.groups.interfaces.get_mut(dev).and_then(|f| f.restoring.take()) else { return };
         let back: Vec<SettingMove> = j.written.iter().map(SettingMove::back).collect();
         let steps = back.iter().map(|c| (c.clone(), Reason::MoveTakenBack)).collect();
-        let settled = self.write_changes(dev, Cause::LoadRestored, steps);
+        let settled = self.write_changes(dev, ActionCause::LoadRestored, steps);
         let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
         match settled {
             Settled::NotWritten => {
@@ -279,7 +279,7 @@ impl Service<'_> {
             }
         }
         self.new_base(dev);
-        self.found(dev.into(), Finding::GroupsTakenBack { why: why.to_string() });
+        self.found(dev.into(), FollowFinding::GroupsTakenBack { why: why.to_string() });
     }
 }
 

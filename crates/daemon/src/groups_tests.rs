@@ -14,13 +14,13 @@ use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
 
 use super::EVERY;
 use crate::event::Event;
-use crate::follow::Finding;
+use crate::follow::FollowFinding;
 use crate::follow::tests::of_queue;
 use crate::followed_groups::FollowedGroups;
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 const DEV: &str = "mq0";
 
@@ -125,7 +125,7 @@ fn moderation(rig: &Rig) -> Vec<Option<u64>> {
 }
 
 /// How many such findings were logged.
-fn found(events: &[Event], is: impl Fn(&Finding) -> bool) -> usize {
+fn found(events: &[Event], is: impl Fn(&FollowFinding) -> bool) -> usize {
     events.iter().filter(|e| matches!(e, Event::Load(load) if is(&load.finding))).count()
 }
 
@@ -161,7 +161,7 @@ fn short_frames_get_more_latency_queues_and_the_base_comes_back() {
         assert_eq!((moderation(&rig), service.state.totals.changed_groups), (more, 1), "{:?}", service.state);
         assert!(service.state.manual.is_empty());
     });
-    assert_eq!(found(&events, |f| matches!(f, Finding::Regrouped { .. })), 1, "{events:?}");
+    assert_eq!(found(&events, |f| matches!(f, FollowFinding::Regrouped { .. })), 1, "{events:?}");
     restore(&rig);
     assert_eq!((moderation(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
@@ -195,7 +195,7 @@ fn a_policy_that_saves_no_interrupts_is_taken_back() {
         assert_eq!(moderation(&rig), first, "{:?}", service.state);
         assert_eq!((service.state.totals.changed_groups, service.state.totals.groups_taken_back), (1, 1));
         let last = service.state.actions.last().unwrap();
-        assert_eq!(last.cause, Cause::LoadRestored);
+        assert_eq!(last.cause, ActionCause::LoadRestored);
         // It is not tried again for a while.
         samples(&rig, service, BUSY, 6);
         assert_eq!(service.state.totals.changed_groups, 1);
@@ -213,7 +213,7 @@ fn more_drops_take_it_back() {
         samples(&rig, service, Traffic { drops: 9000, ..SHORT }, 1);
         assert_eq!(moderation(&rig), first, "{:?}", service.state);
         let load = &service.state.loads.last().unwrap().finding;
-        assert!(matches!(load, Finding::GroupsTakenBack { .. }), "{load:?}");
+        assert!(matches!(load, FollowFinding::GroupsTakenBack { .. }), "{load:?}");
     });
 }
 
@@ -226,12 +226,13 @@ fn without_the_request_of_the_user_it_only_reports() {
         samples(&rig, service, SHORT, 10);
         assert_eq!((moderation(&rig), service.state.totals.better_groups), (first.clone(), 1));
         let load = &service.state.loads.last().unwrap().finding;
-        assert!(matches!(load, Finding::WouldRegroup { why_not: None, .. }), "{load:?}");
+        assert!(matches!(load, FollowFinding::WouldRegroup { why_not: None, .. }), "{load:?}");
         samples(&rig, service, USUAL, 1);
         assert!(service.state.loads.is_empty(), "{:?}", service.state.loads);
     });
     assert_eq!(rig.journals(), 1);
-    let would = |f: &Finding| matches!(f, Finding::WouldRegroup { groups, .. } if groups.from_latency_queues == 2);
+    let would =
+        |f: &FollowFinding| matches!(f, FollowFinding::WouldRegroup { groups, .. } if groups.from_latency_queues == 2);
     assert_eq!(found(&events, would), 1, "{events:?}");
 }
 
@@ -367,7 +368,7 @@ fn a_change_that_does_harm_is_restored_as_soon_as_the_lock_is_free() {
         samples(&rig, service, SHORT, 1);
         assert_eq!(moderation(&rig), first, "{:?}", service.state);
         assert_eq!(service.state.totals.groups_taken_back, 1);
-        assert!(matches!(service.state.loads.last().unwrap().finding, Finding::GroupsTakenBack { .. }));
+        assert!(matches!(service.state.loads.last().unwrap().finding, FollowFinding::GroupsTakenBack { .. }));
     });
     assert!(rig.holds() && balanced(&rig) == 0);
 }
@@ -436,7 +437,7 @@ fn findings_about_load_and_groups_do_not_replace_each_other() {
         assert_eq!(service.state.totals.better_groups, 1);
         assert_eq!(service.state.loads.len(), 2, "{:?}", service.state.loads);
     });
-    assert_eq!(found(&events, |f| matches!(f, Finding::WouldRegroup { .. })), 1, "{events:?}");
+    assert_eq!(found(&events, |f| matches!(f, FollowFinding::WouldRegroup { .. })), 1, "{events:?}");
 }
 
 /// The service may write what these changes consist of, and nothing that interrupts traffic.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::{Policy, Request, restore_balanced};
-use ringwise_kfmt::notification::{Change, Uevent};
+use ringwise_kfmt::notification::{InterfaceNotification, Uevent};
 use ringwise_model::{CpuId, CpuSet, Dir, Goal};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
@@ -13,11 +13,11 @@ use ringwise_testkit::sim::{Sim, build};
 
 use crate::event::Event;
 use crate::follow::tests::of_queue;
-use crate::follow::{Finding, layout};
+use crate::follow::{FollowFinding, layout};
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 const DEV: &str = "eth0";
 /// The queue whose CPU a program takes.
@@ -114,7 +114,8 @@ fn a_queue_moves_away_from_a_program_and_the_base_comes_back() {
         assert_eq!(cpus(&rig), now, "{:?}", service.state.actions);
         assert!(service.state.manual.is_empty());
     });
-    let moved = |f: &Finding| matches!(f, Finding::MovedInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
+    let moved =
+        |f: &FollowFinding| matches!(f, FollowFinding::MovedInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
     assert!(events.iter().any(|e| matches!(e, Event::Load(l) if moved(&l.finding))), "{events:?}");
     // As the guard does it when the service is gone.
     let by = Request { who: "guard".into(), ..Request::default() };
@@ -186,7 +187,7 @@ fn a_move_that_does_not_help_is_taken_back() {
         seconds(&rig, service, ProgramCpu::Follows, 8);
         assert_eq!(cpus(&rig), first, "{:?}", service.state.actions);
         assert_eq!(service.state.totals.interrupts_taken_back, 1);
-        assert_eq!(service.state.actions.last().unwrap().cause, Cause::LoadRestored);
+        assert_eq!(service.state.actions.last().unwrap().cause, ActionCause::LoadRestored);
         assert_eq!(balanced(&rig), 0);
         service.look(false);
         assert!(rig.holds());
@@ -210,7 +211,7 @@ fn nothing_is_written_without_the_request_of_a_user_or_permitted_cpus() {
             assert_eq!((cpus(&rig), rig.journals()), (first.clone(), journals));
             assert_eq!(service.state.totals.better_interrupts > 0, !acts, "{:?}", service.state);
             let would =
-                |f: &Finding| matches!(f, Finding::WouldMoveInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
+                |f: &FollowFinding| matches!(f, FollowFinding::WouldMoveInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
             let proposed = service.state.loads.iter().any(|l| would(&l.finding));
             assert_eq!(proposed, !acts, "{:?}", service.state.loads);
         });
@@ -230,7 +231,7 @@ fn an_interrupt_that_a_user_moves_stays() {
         affinity(&rig, QUEUE, first[QUEUE as usize]);
         let mine = cpus(&rig);
         seconds(&rig, service, program, 20);
-        let off = service.state.loads.iter().any(|l| matches!(l.finding, Finding::Off { .. }));
+        let off = service.state.loads.iter().any(|l| matches!(l.finding, FollowFinding::Off { .. }));
         assert!(off, "{:?}", service.state.loads);
         service.look(false);
         assert_eq!(cpus(&rig), mine);
@@ -248,7 +249,7 @@ fn events_end_the_moves_before_the_layout_is_corrected() {
     rig.serve(|service| {
         seconds(&rig, service, program, 30);
         assert_ne!(cpus(&rig), first);
-        heard(service, Change::Link, DEV);
+        heard(service, InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!((cpus(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state.actions);

@@ -9,8 +9,8 @@ use ringwise_knob::{
 };
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
-use crate::evidence::Evidence;
-use crate::losses::{Loss, LossContext, judge};
+use crate::evidence::NotificationEvidence;
+use crate::losses::{LossContext, SettingLoss, judge};
 
 /// What the service knows when it looks.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ pub struct KeepInput<'a> {
     /// Interfaces with a group that names a program or unit.
     pub programs: &'a BTreeSet<String>,
     /// What was heard since the last look.
-    pub evidence: &'a Evidence,
+    pub evidence: &'a NotificationEvidence,
     /// Interfaces that were set up again since they were written to.
     pub anew: &'a BTreeSet<String>,
     /// Interfaces that the service leaves alone.
@@ -54,7 +54,7 @@ pub struct KeepDecision {
     /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,
     /// Interfaces of which something was lost, and why.
-    pub lost: BTreeMap<String, Loss>,
+    pub lost: BTreeMap<String, SettingLoss>,
 }
 
 /// Decides interface by interface.
@@ -71,18 +71,18 @@ pub fn decide(look: KeepInput) -> KeepDecision {
         let fits = !other_plan && base.get(dev).is_some_and(|b| fits(b, nic, look));
         let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
         let manual: Vec<ManualChange> =
-            found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.manual_change()).collect();
+            found.iter().filter(|(_, l)| *l == SettingLoss::Manual).filter_map(|(s, _)| s.manual_change()).collect();
         // What cannot be read now may be as applied.
-        let unread = found.iter().filter(|(_, l)| *l == Loss::Unread).filter_map(|(s, _)| s.want.address());
+        let unread = found.iter().filter(|(_, l)| *l == SettingLoss::Unread).filter_map(|(s, _)| s.want.address());
         let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).chain(unread).collect();
         out.manual.extend(manual);
         out.undone.extend(undone);
         // Without its ban, irqbalance moves everything else again.
         let losses = found.iter().map(|(_, l)| *l).filter(|l| l.is_lost());
-        let first = losses.reduce(|a, b| if b == Loss::Ban { b } else { a });
+        let first = losses.reduce(|a, b| if b == SettingLoss::Ban { b } else { a });
         out.lost.extend(first.map(|l| (dev.to_string(), l)));
         let lost = first.is_some();
-        let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
+        let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == SettingLoss::Absent);
         let heard = look.evidence.of(&nic.dev);
         let unheard = look.evidence.is_incomplete() && look.programs.contains(dev);
         if unheard || look.evidence.programs.contains(dev) {
@@ -106,7 +106,7 @@ pub fn decide(look: KeepInput) -> KeepDecision {
                 only_by_the_service(look, dev)
                     .filter(|(a, _)| !stays.contains(a) && !follows_program(look, a) && may_write(a, look, dev)),
             );
-            if first == Some(Loss::Ban) {
+            if first == Some(SettingLoss::Ban) {
                 let holds = base.get(dev).into_iter().flatten().filter(|s| s.how.holds());
                 out.held.extend(holds.map(|s| &s.want).filter(|s| matches!(s, Setting::IrqCpus { .. })).cloned());
             }
@@ -141,13 +141,13 @@ fn only_by_the_service<'a>(look: KeepInput<'a>, dev: &'a str) -> impl Iterator<I
 
 /// Takes out changes of the service that are not needed any more and that something else has undone: a driver that was loaded
 /// again while the table had weights, before the CPU came back. Returns the present values.
-fn take_undone(found: &mut Vec<(&SettingInEffect, Loss)>, look: KeepInput) -> Vec<Setting> {
+fn take_undone(found: &mut Vec<(&SettingInEffect, SettingLoss)>, look: KeepInput) -> Vec<Setting> {
     let made = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
     let before = |a: &Address| balanced(look, a).map(|t| &t.base).or_else(|| made(a));
-    let is_undone = |(s, loss): &(&SettingInEffect, Loss)| {
+    let is_undone = |(s, loss): &(&SettingInEffect, SettingLoss)| {
         let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return false };
         let made = before(&address).filter(|_| !in_base(look, &address) && !follows_program(look, &address));
-        made.is_some_and(|before| now == before || *loss == Loss::Reset)
+        made.is_some_and(|before| now == before || *loss == SettingLoss::Reset)
     };
     found.extract_if(.., |l| is_undone(l)).filter_map(|(s, _)| s.now.known().cloned()).collect()
 }
@@ -196,7 +196,7 @@ fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&SettingInEffect>> {
     out
 }
 
-fn losses<'a>(look: KeepInput, nic: &Nic, settings: &[&'a SettingInEffect]) -> Vec<(&'a SettingInEffect, Loss)> {
+fn losses<'a>(look: KeepInput, nic: &Nic, settings: &[&'a SettingInEffect]) -> Vec<(&'a SettingInEffect, SettingLoss)> {
     let ban = |how: fn(&Match) -> bool| {
         settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && how(&s.how))
     };
@@ -215,8 +215,8 @@ fn losses<'a>(look: KeepInput, nic: &Nic, settings: &[&'a SettingInEffect]) -> V
         !about.anew && before.is_some_and(|b| s.now.known() == Some(b))
     };
     let judged = |s: &'a SettingInEffect| match judge(s, about)? {
-        Loss::Reset if known(s) => Some((s, Loss::Manual)),
-        Loss::CpuGone if known(s) && !about.cpus => Some((s, Loss::Manual)),
+        SettingLoss::Reset if known(s) => Some((s, SettingLoss::Manual)),
+        SettingLoss::CpuGone if known(s) && !about.cpus => Some((s, SettingLoss::Manual)),
         loss => Some((s, loss)),
     };
     settings.iter().filter_map(|s| judged(s)).collect()

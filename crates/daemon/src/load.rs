@@ -16,11 +16,11 @@ use crate::act::{WHO, action};
 use crate::compared::Compared;
 use crate::event::Event;
 use crate::evidence::InterfaceEvents;
-use crate::follow::{Finding, Follow, LoadFinding, News, Rules};
+use crate::follow::{Follow, FollowFinding, LoadFinding, News, Rules};
 use crate::followed_groups::LeftGroups;
 use crate::move_reason::{Actuator, MoveReason};
 use crate::service::Service;
-use crate::state::{ActionEnding, Cause};
+use crate::state::{ActionCause, ActionEnding};
 
 /// What a service leaves to the next one.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -121,7 +121,7 @@ impl Service<'_> {
     }
 
     /// Publishes a finding, if it is news.
-    pub(crate) fn found(&mut self, interface: String, finding: Finding) -> bool {
+    pub(crate) fn found(&mut self, interface: String, finding: FollowFinding) -> bool {
         // Groups and loads change at another pace: each has a last finding of its own.
         let same = |l: &LoadFinding| l.finding.is_about_groups() == finding.is_about_groups();
         let at = self.state.loads.iter().position(|l| l.interface == interface && same(l));
@@ -130,23 +130,23 @@ impl Service<'_> {
         }
         at.map(|i| self.state.loads.remove(i));
         match &finding {
-            Finding::WouldMove { .. } => self.state.totals.better_tables += 1,
-            Finding::Moved { moves, .. } => self.state.totals.moved_entries += moves.len() as u64,
-            Finding::TakenBack { .. } => self.state.totals.taken_back += 1,
-            Finding::WouldMoveInterrupt { .. } => self.state.totals.better_interrupts += 1,
-            Finding::MovedInterrupt { .. } => self.state.totals.moved_interrupts += 1,
-            Finding::InterruptTakenBack { .. } => self.state.totals.interrupts_taken_back += 1,
-            Finding::WouldChangeMask { .. } => self.state.totals.better_masks += 1,
-            Finding::ChangedMask { .. } => self.state.totals.changed_masks += 1,
-            Finding::MaskTakenBack { .. } => self.state.totals.masks_taken_back += 1,
-            Finding::WouldRegroup { .. } => self.state.totals.better_groups += 1,
-            Finding::Regrouped { .. } => self.state.totals.changed_groups += 1,
-            Finding::GroupsTakenBack { .. } => self.state.totals.groups_taken_back += 1,
+            FollowFinding::WouldMove { .. } => self.state.totals.better_tables += 1,
+            FollowFinding::Moved { moves, .. } => self.state.totals.moved_entries += moves.len() as u64,
+            FollowFinding::TakenBack { .. } => self.state.totals.taken_back += 1,
+            FollowFinding::WouldMoveInterrupt { .. } => self.state.totals.better_interrupts += 1,
+            FollowFinding::MovedInterrupt { .. } => self.state.totals.moved_interrupts += 1,
+            FollowFinding::InterruptTakenBack { .. } => self.state.totals.interrupts_taken_back += 1,
+            FollowFinding::WouldChangeMask { .. } => self.state.totals.better_masks += 1,
+            FollowFinding::ChangedMask { .. } => self.state.totals.changed_masks += 1,
+            FollowFinding::MaskTakenBack { .. } => self.state.totals.masks_taken_back += 1,
+            FollowFinding::WouldRegroup { .. } => self.state.totals.better_groups += 1,
+            FollowFinding::Regrouped { .. } => self.state.totals.changed_groups += 1,
+            FollowFinding::GroupsTakenBack { .. } => self.state.totals.groups_taken_back += 1,
             _ => {}
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
         self.log(&Event::Load(load.clone()));
-        if !matches!(load.finding, Finding::Even | Finding::GroupsSuit) {
+        if !matches!(load.finding, FollowFinding::Even | FollowFinding::GroupsSuit) {
             self.state.loads.push(load);
         }
         true
@@ -263,7 +263,7 @@ impl Service<'_> {
             Ok(Some(o)) => Ok(o),
             Err(e) => Err(e),
         };
-        let action = action(self.host.unix_time(), Cause::LoadRestored, vec![dev.into()], &result);
+        let action = action(self.host.unix_time(), ActionCause::LoadRestored, vec![dev.into()], &result);
         if action.ending == ActionEnding::Kept {
             let applied = result.as_ref().map(|o| o.applied.as_slice()).unwrap_or_default();
             for actuator in Actuator::of_settings(applied, groups) {

@@ -18,7 +18,7 @@ use crate::link_watch::LinkWatch;
 use crate::load::by_service;
 use crate::service::Service;
 use crate::setting_move::SettingMove;
-use crate::state::{ActionEnding, Cause};
+use crate::state::{ActionCause, ActionEnding};
 
 /// For reading the device before a write.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -147,9 +147,9 @@ impl Service<'_> {
                     }
                     LoadChange::Rps(m) => Reason::MaskWithBusyCpu { cpu: m.cpu, before_percent, predicted_percent },
                 };
-                (Cause::Load, reason)
+                (ActionCause::Load, reason)
             }
-            WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
+            WriteReason::Restore { .. } => (ActionCause::LoadRestored, Reason::MoveTakenBack),
         };
         let of = |change: &SettingMove| match (&change.address, &write.change, &write.why) {
             (Address::XpsCpus { .. }, LoadChange::Interrupt(m), WriteReason::Better { .. }) => {
@@ -162,7 +162,12 @@ impl Service<'_> {
     }
 
     /// Writes these settings of an interface in one transaction, each for its reason.
-    pub(crate) fn write_changes(&mut self, dev: &str, cause: Cause, steps: Vec<(SettingMove, Reason)>) -> Settled {
+    pub(crate) fn write_changes(
+        &mut self,
+        dev: &str,
+        cause: ActionCause,
+        steps: Vec<(SettingMove, Reason)>,
+    ) -> Settled {
         let request = Request {
             title: Title::Balance { dev: dev.into() },
             base: steps.iter().map(|(c, _)| c.base.clone()).collect(),

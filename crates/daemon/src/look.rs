@@ -12,12 +12,12 @@ use ringwise_model::{CpuSet, Nic, Snapshot};
 use crate::act::PendingWrites;
 use crate::compared::{Ahead, Compared, LoadLayout, Prepared};
 use crate::event::Event;
-use crate::evidence::Evidence;
+use crate::evidence::NotificationEvidence;
 use crate::keep::{KeepDecision, KeepInput, decide, steers_flows};
-use crate::losses::Loss;
+use crate::losses::SettingLoss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
-use crate::state::Cause;
+use crate::state::ActionCause;
 use crate::unchanged::{WatchList, WatchedValues};
 
 /// The program that `Loss::Ban` is about.
@@ -61,7 +61,7 @@ impl Service<'_> {
         self.schedule.looked(now);
         match next {
             Ok(Next::Done) => {
-                self.evidence = Evidence::default();
+                self.evidence = NotificationEvidence::default();
                 self.unsettled = std::mem::take(&mut self.retry);
                 self.clear_problem();
             }
@@ -307,11 +307,11 @@ impl Service<'_> {
         work.already.extend(t.held.into_iter().filter(|s| s.dev().is_none_or(|d| !paused.contains(d))));
         work.steps.retain(|s| s.setting.dev().is_none_or(|d| !paused.contains(d)));
         work.cause = match t.lost.values().next() {
-            Some(loss) => Cause::of(*loss),
-            None if self.evidence.cpus => Cause::Cpus,
-            None if t.plan.is_empty() && !t.flows.is_empty() => Cause::Programs,
-            None if t.plan.is_empty() && !appeared.is_empty() => Cause::Appeared,
-            None => Cause::Reset,
+            Some(loss) => ActionCause::of(*loss),
+            None if self.evidence.cpus => ActionCause::Cpus,
+            None if t.plan.is_empty() && !t.flows.is_empty() => ActionCause::Programs,
+            None if t.plan.is_empty() && !appeared.is_empty() => ActionCause::Appeared,
+            None => ActionCause::Reset,
         };
         if !plan.is_empty() {
             let again = match planned.filter(|p| p.interfaces == plan) {
@@ -358,7 +358,7 @@ impl Service<'_> {
     /// Interfaces on which a competing program moved settings back too often.
     fn contested(&mut self, t: &KeepDecision) -> BTreeSet<String> {
         let moment = self.moment();
-        let banned = t.lost.iter().filter(|(_, loss)| **loss == Loss::Ban).map(|(dev, _)| dev.clone());
+        let banned = t.lost.iter().filter(|(_, loss)| **loss == SettingLoss::Ban).map(|(dev, _)| dev.clone());
         let mut out = BTreeSet::new();
         for dev in banned.collect::<Vec<_>>() {
             if !self.wrote_to(&dev) || !self.pauses.moved_back(&dev, IRQBALANCE, moment) {

@@ -15,9 +15,9 @@ use ringwise_sys::{Host, guardian, io_text, memory};
 
 use crate::control::{Control, ControlReply, ControlRequest, answer};
 use crate::event::Event;
-use crate::evidence::Evidence;
+use crate::evidence::NotificationEvidence;
 use crate::schedule::Due;
-use crate::service::{HANGUP, Service, Setup};
+use crate::service::{HANGUP, Service, ServiceSetup};
 use crate::state::Notifications;
 
 /// Directories whose files other programs replace, and that decide which CPUs are free.
@@ -27,7 +27,7 @@ const WATCHED: [&str; 1] = ["/var/lib/kubelet"];
 ///
 /// Errors: another service runs, the directory of its socket cannot be used, or no signal can be handled. A host that cannot be
 /// read is not an error: the service reports it and tries again.
-pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
+pub fn run(host: &Arc<dyn Host>, setup: &ServiceSetup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
     memory::one_arena();
     let signals = install_signal_flag().map_err(io::Error::other)?;
     let control = Control::open(&setup.store)?;
@@ -244,7 +244,7 @@ fn count(heard: &mut Notifications, channel: Channel) -> &mut u64 {
 fn understood(
     channel: Channel,
     bytes: &[u8],
-    evidence: &mut Evidence,
+    evidence: &mut NotificationEvidence,
     each: &mut dyn FnMut(&InterfaceChange),
 ) -> Option<bool> {
     let changes = match channel {

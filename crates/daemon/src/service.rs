@@ -16,13 +16,13 @@ use ringwise_sys::{Host, io_text};
 
 use crate::compared::{LoadLayout, NamedFlow, PermittedCpus, Prepared};
 use crate::event::Event;
-use crate::evidence::Evidence;
+use crate::evidence::NotificationEvidence;
 use crate::follow::Follow;
 use crate::followed_groups::FollowedGroups;
 use crate::link_watch::LinkWatches;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
-use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
+use crate::state::{SCHEMA, ServiceState, ServiceTotals, VERSION};
 use crate::unchanged::{WatchList, WatchedValues};
 
 /// SIGHUP on every architecture of Linux.
@@ -32,7 +32,7 @@ pub(crate) const LIVED: Duration = Duration::from_secs(5 * 60);
 
 /// How the service is set up.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct ServiceSetup {
     /// Where transactions are recorded.
     pub store: Store,
     /// The configuration file. `None`: the default one, if it exists; `none`: no file.
@@ -56,12 +56,12 @@ pub(crate) enum Next {
 
 pub(crate) struct Service<'a> {
     pub host: &'a Arc<dyn Host>,
-    pub setup: &'a Setup,
+    pub setup: &'a ServiceSetup,
     pub log: &'a mut dyn FnMut(&Event),
     pub manager: Manager,
     pub signals: SignalFlag,
     pub schedule: Schedule,
-    pub evidence: Evidence,
+    pub evidence: NotificationEvidence,
     /// What was heard is not settled yet: another run held the lock, or the host could not be read.
     pub unsettled: bool,
     pub pauses: Pauses,
@@ -126,7 +126,7 @@ pub(crate) struct Service<'a> {
 impl<'a> Service<'a> {
     pub(crate) fn new(
         host: &'a Arc<dyn Host>,
-        setup: &'a Setup,
+        setup: &'a ServiceSetup,
         process: ProcessId,
         signals: SignalFlag,
         log: &'a mut dyn FnMut(&Event),
@@ -152,7 +152,7 @@ impl<'a> Service<'a> {
             pauses: Vec::new(),
             manual: Vec::new(),
             actions: last.as_ref().map(|l| l.actions.clone()).unwrap_or_default(),
-            totals: Totals::default(),
+            totals: ServiceTotals::default(),
             problem: None,
             deaf: Vec::new(),
             loads: Vec::new(),
@@ -166,7 +166,7 @@ impl<'a> Service<'a> {
             manager: Manager::of_environment(),
             signals,
             schedule: Schedule::default(),
-            evidence: Evidence::incomplete(),
+            evidence: NotificationEvidence::incomplete(),
             unsettled: false,
             pauses: Pauses::requested(last.iter().flat_map(|l| &l.pauses)),
             state,

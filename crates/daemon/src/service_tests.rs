@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringwise_apply::{Policy, ProcessId, Request, RunResult, Store};
 use ringwise_discover::Options;
 use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
-use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification, Uevent};
 use ringwise_model::{CpuId, Goal, Intent, IntentFlags, Requested, Snapshot, Title};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Clock, Host};
@@ -16,13 +16,13 @@ use ringwise_testkit::sim::{At, Fault, Sim, build};
 
 use crate::control::{ControlReply, ControlRequest};
 use crate::event::Event;
-use crate::service::{Service, Setup};
-use crate::state::{ActionEnding, Cause, ServiceState};
+use crate::service::{Service, ServiceSetup};
+use crate::state::{ActionCause, ActionEnding, ServiceState};
 
 pub(crate) struct Rig {
     pub(crate) sim: Arc<Sim>,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) setup: Setup,
+    pub(crate) setup: ServiceSetup,
     _dir: Dir,
 }
 
@@ -51,7 +51,8 @@ impl Rig {
         let dir = Dir::new();
         let host: Arc<dyn Host> = sim.clone();
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
-        let setup = Setup { store, config: Some("none".into()), guard: None, follow: false, act_on_load: Vec::new() };
+        let setup =
+            ServiceSetup { store, config: Some("none".into()), guard: None, follow: false, act_on_load: Vec::new() };
         Self { sim, host, setup, _dir: dir }
     }
 
@@ -123,7 +124,7 @@ impl Rig {
     }
 }
 
-pub(crate) fn heard(service: &mut Service, change: Change, dev: &str) {
+pub(crate) fn heard(service: &mut Service, change: InterfaceNotification, dev: &str) {
     assert!(service.evidence.interface(&InterfaceChange { change, ifindex: None, name: Some(dev.into()) }));
 }
 
@@ -138,17 +139,17 @@ fn a_reset_is_corrected_in_a_transaction_of_its_own() {
     assert!(rig.holds());
     rig.serve(|service| {
         rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
+        heard(service, InterfaceNotification::Link, "eth1");
         service.look(true);
         assert!(rig.holds(), "{:?}", service.state);
         let action = service.state.actions.last().unwrap();
-        assert_eq!((action.cause, action.ending), (Cause::Reset, ActionEnding::Kept));
+        assert_eq!((action.cause, action.ending), (ActionCause::Reset, ActionEnding::Kept));
         assert_eq!((action.interfaces.clone(), action.transaction), (vec!["eth1".into()], Some(2)));
         service.look(true);
         assert_eq!((rig.journals(), service.state.totals.kept), (2, 1), "and then there is nothing to do");
         // Too early for another transaction: it comes with a later look, with the same evidence.
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert!(!rig.holds());
         later(service);
@@ -177,7 +178,7 @@ fn a_manual_change_stays_and_is_reported_once() {
         service.look(false);
         assert_eq!((rig.journals(), service.state.manual.len()), (1, 1));
         // The default value after a link change looks like a reset; but it was a manual change before.
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert_eq!(rig.journals(), 1);
     });
@@ -192,7 +193,7 @@ fn another_number_of_queues_is_kept_and_configured() {
     rig.serve(|service| {
         rig.sim.ethtool_l("eth0", 4).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Channels, "eth0");
         service.look(true);
         let nic = rig.now().nic("eth0").unwrap().clone();
         assert_eq!(nic.rx_queues.len(), 4);
@@ -204,7 +205,7 @@ fn another_number_of_queues_is_kept_and_configured() {
         assert_eq!(service.state.totals.kept, 1, "and then there is nothing to do: {:?}", service.state);
         rig.sim.ethtool_l("eth0", 8).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Channels, "eth0");
         later(service);
         service.look(true);
         assert!(rig.holds(), "{:?}", service.state);
@@ -234,7 +235,7 @@ fn the_table_is_weighted_for_another_number_of_queues() {
     rig.serve(|service| {
         rig.sim.ethtool_l("eth0", 6).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Channels, "eth0");
         service.look(true);
         let nic = rig.now().nic("eth0").unwrap().clone();
         let table = &nic.rss.known().unwrap().table;
@@ -263,7 +264,7 @@ fn queues_leave_a_cpu_and_come_home() {
         rig.sim.cpu_offline(CpuId(3));
         service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
         service.look(true);
-        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(Cause::Cpus), "{:?}", service.state);
+        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(ActionCause::Cpus), "{:?}", service.state);
         assert_eq!(on(3), 0);
         rig.sim.cpu_online(CpuId(3));
         service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
@@ -325,7 +326,7 @@ fn weights_that_a_reset_has_removed_are_not_expected_any_more() {
             assert_ne!(table(), even, "{:?}", service.state);
             rig.sim.ethtool_x("eth0", &even).unwrap();
             if heard_of_it {
-                heard(service, Change::Link, "eth0");
+                heard(service, InterfaceNotification::Link, "eth0");
             }
             rig.sim.cpu_online(CpuId(3));
             service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
@@ -347,7 +348,7 @@ fn people_decide() {
     rig.serve(|service| {
         service.state.paused = true;
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert_eq!(rig.journals(), 1, "paused");
         service.state.paused = false;
@@ -387,7 +388,7 @@ fn an_adopted_value_is_kept() {
         service.look(false);
         assert!(service.state.manual.is_empty(), "it is the base now");
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert!(is("5") && rig.holds(), "{:?}", service.state);
     });
@@ -398,7 +399,7 @@ fn at_the_end_everything_is_restored_on_request() {
     let rig = Rig::applied(Goal::Forward);
     let first = |service: &mut Service| {
         rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
+        heard(service, InterfaceNotification::Link, "eth1");
         service.look(true);
         assert!(rig.holds());
         let answer = service.restore().unwrap();
@@ -451,7 +452,7 @@ fn what_the_configuration_covers_is_kept_although_nothing_was_written_for_it() {
     rig.serve(|service| {
         assert_eq!((rig.journals(), service.kept()), (0, 0));
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         later(service);
         service.look(true);
         assert_eq!((rig.journals(), service.state.problem.clone()), (1, None));
@@ -480,7 +481,7 @@ fn a_fault_of_the_configuration_stays_reported() {
     service.reload();
     assert_eq!(service.state.problem, None);
     let last = service.state.actions.last().map(|a| (a.cause, a.ending));
-    assert_eq!(last, Some((Cause::Configuration, ActionEnding::Kept)), "{:?}", service.state);
+    assert_eq!(last, Some((ActionCause::Configuration, ActionEnding::Kept)), "{:?}", service.state);
 }
 
 /// The configuration is applied like `apply --yes`: with `allow_disruption` it interrupts traffic, at the start and on a reload. The
@@ -521,7 +522,7 @@ fn the_configuration_may_interrupt_traffic_but_not_the_control_path() {
     service.reload();
     assert_eq!(queues(&rig), [4, 4], "{:?}", service.state);
     let last = service.state.actions.last().unwrap();
-    assert_eq!((last.cause, last.ending), (Cause::Configuration, ActionEnding::Kept), "the rest is applied");
+    assert_eq!((last.cause, last.ending), (ActionCause::Configuration, ActionEnding::Kept), "the rest is applied");
     assert_eq!((service.pauses.names().len(), service.state.problem.clone()), (0, None));
 
     // `stop --restore` has the status of `ringwise rollback 0`.

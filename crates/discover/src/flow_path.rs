@@ -143,7 +143,7 @@ pub fn waiting_socket(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Resul
 
 /// Who holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct SocketHolder {
     /// Process ID in the namespace of this `/proc`.
     pub pid: u32,
     /// None: it ended meanwhile.
@@ -158,7 +158,7 @@ pub fn cpus_allowed(host: &dyn Host, pid: u32) -> Fact<CpuSet> {
 }
 
 /// `None`: no process that can be examined holds it.
-pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
+pub fn holder(host: &dyn Host, inode: u64) -> Option<SocketHolder> {
     let mut pids: Vec<u32> = host.list("/proc").ok()?.iter().filter_map(|n| n.parse().ok()).collect();
     pids.sort();
     let pid = pids.into_iter().find(|p| crate::sockets::inodes_of(host, *p).is_ok_and(|all| all.contains(&inode)))?;
@@ -167,5 +167,5 @@ pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
     let stat = host.read_text(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let last_cpu = after.split_ascii_whitespace().nth(36).and_then(|w| w.parse().ok()).map(CpuId);
-    Some(Holder { pid, name, last_cpu })
+    Some(SocketHolder { pid, name, last_cpu })
 }

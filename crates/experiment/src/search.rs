@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_bench::compare;
 use ringwise_bench::design::Slot;
-use ringwise_bench::halving::{Halving, Outcome, SearchState};
+use ringwise_bench::halving::{Halving, HalvingOutcome, SearchState};
 use ringwise_bench::result::{Metric, Phase, Point, Trial};
 use ringwise_model::{Count, Goal, Snapshot};
 
@@ -99,7 +99,7 @@ impl Experiment<'_> {
         load: &mut dyn Workload,
         point: &Point,
         budget: Duration,
-    ) -> Result<(Finished, Option<Outcome>)> {
+    ) -> Result<(Finished, Option<HalvingOutcome>)> {
         let mut trials = Vec::new();
         let mut proof = None;
         let searched = self.halve(load, point, budget, &mut trials, &mut proof);
@@ -120,7 +120,7 @@ impl Experiment<'_> {
         budget: Duration,
         trials: &mut Vec<Trial>,
         proof: &mut Option<usize>,
-    ) -> Result<Outcome> {
+    ) -> Result<HalvingOutcome> {
         let metric = metric(load);
         let begin = Instant::now();
         let candidates = self.session.states.len() - 1;

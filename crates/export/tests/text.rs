@@ -10,7 +10,7 @@ use ringwise_export::{
     findings, service, table, verify_counts,
 };
 use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
-use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, LinkCounters, Source, Wiring};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
@@ -38,7 +38,7 @@ fn sample(devs: u32, n: u64) -> Counters {
         let bytes = (QueueCounter::Bytes, 60 * n);
         [(QueueCounter::Packets, n), bytes, (QueueCounter::Drops, 1), (QueueCounter::BqlLimit, 5)].into()
     };
-    let link = |d: u32| Link {
+    let link = |d: u32| LinkCounters {
         ifindex: 2 + d,
         counts: counts(&[("rx_packets", 1000 * n), ("tx_packets", n), ("rx_missed_errors", n), ("carrier_changes", 2)]),
         source: Source::Ethtool,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use crate::{Counters, Counts, CpuSample, Layout, LinkCounters, Source, Wiring};
 use ringwise_model::{CpuCounts, IrqId, QueueCounter, QueueCounts};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
@@ -18,7 +18,7 @@ fn layout() -> Layout {
 /// The sample of second `n`: `rx` packets per second arrive, and `first` of them at the first queue.
 fn sample(n: u64, rx: u64, first: u64, lost: u64) -> Counters {
     let queue = |p: u64| -> QueueCounts { [(QueueCounter::Packets, p), (QueueCounter::Bytes, 60 * p)].into() };
-    let link = Link {
+    let link = LinkCounters {
         ifindex: 2,
         counts: counts(&[
             ("rx_packets", rx * n),
@@ -52,7 +52,7 @@ fn rates(from: Counters, to: Counters) -> Rates {
     Rates::between(&layout(), &from, &to).unwrap()
 }
 
-fn of<'a>(c: &'a Comparison, key: &str) -> &'a Figure {
+fn of<'a>(c: &'a Comparison, key: &str) -> &'a ComparedFigure {
     c.links["eth1"].iter().find(|f| f.key == key).unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Counter as _, CounterKind, CpuCounter, CpuCounts, CpuId, IrqId, NodeId};
 
-use crate::counters::{Counters, Counts, CpuSample, Link, Source, grown, grown_by_name, increase};
+use crate::counters::{Counters, Counts, CpuSample, LinkCounters, Source, grown, grown_by_name, increase};
 use crate::idle;
 use crate::interrupts::{self, Interrupts};
 use crate::layout::{Layout, Wiring};
@@ -242,8 +242,8 @@ fn threads_by_cpu(layout: &Layout, first: &Counters, second: &Counters) -> Optio
 fn link(
     wiring: &Wiring,
     layout: &Layout,
-    before: &Link,
-    after: &Link,
+    before: &LinkCounters,
+    after: &LinkCounters,
     irqs: &BTreeMap<IrqId, Option<Interrupts>>,
     seconds: f64,
 ) -> LinkRates {
@@ -251,7 +251,7 @@ fn link(
     let of = |name: &str| counts.get(name).copied();
     let flow = |packets, bytes| flow(of(packets), of(bytes), seconds, wiring.speed_mbps);
     // Counters of different sources cannot be compared.
-    let empty = Link::default();
+    let empty = LinkCounters::default();
     let before = if before.source == after.source { before } else { &empty };
     let (queues, rx_balance, tx_balance) = queues(wiring, layout, before, after, irqs);
     let failed = queues.iter().filter_map(|q| q.alloc_fail);

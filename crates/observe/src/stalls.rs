@@ -179,7 +179,7 @@ mod tests {
     use ringwise_model::Counter;
 
     use super::*;
-    use crate::counters::Link;
+    use crate::counters::LinkCounters;
 
     fn layout() -> Layout {
         let wiring = Wiring { tx: [(0, Some(IrqId(30)))].into(), ..Wiring::default() };
@@ -190,10 +190,10 @@ mod tests {
     fn at(ms: u64, list: &[(&str, u64)]) -> Counters {
         let of = |name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
         let queue = list.iter().filter_map(|(n, v)| Some((QueueCounter::from_name(n)?, *v)));
-        let link = Link {
+        let link = LinkCounters {
             counts: of("rx_pause").map(|n| ("rx_pause".to_string(), n)).into_iter().collect(),
             tx: [(0, queue.collect())].into(),
-            ..Link::default()
+            ..LinkCounters::default()
         };
         Counters {
             at_us: ms * 1000,

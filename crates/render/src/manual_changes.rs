@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_apply::{DriftCause, Newer, Outcome, SettingInEffect};
-use ringwise_knob::{Family, ManualChange, Match, Origin, Setting, Window};
+use ringwise_knob::{ChangeWindow, Family, ManualChange, Match, Origin, Setting};
 use ringwise_plan::Plan;
 
 use super::plan_index::PlanIndex;
@@ -15,7 +15,7 @@ fn address(s: &Setting) -> String {
 }
 
 /// `between 02:51:10 and 02:51:40`. It includes the date if that is not today's, or if the two dates differ.
-pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
+pub fn between(w: &ChangeWindow, now: Option<u64>, utc: bool) -> String {
     let day = |t: u64| when::minute(t, utc).get(..10).map(str::to_string);
     let today = now.and_then(day);
     let time = |t: u64| if day(t) == today { when::clock(t, utc) } else { when::second(t, utc) };
@@ -29,7 +29,7 @@ pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
 }
 
 /// `changed between …` after a line of `verify`; `same time` if the line before shows the same time.
-pub fn changed(s: &SettingInEffect, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
+pub fn changed(s: &SettingInEffect, last: &mut Option<ChangeWindow>, now: Option<u64>, utc: bool) -> String {
     let Some(w) = s.changed else { return String::new() };
     if last.replace(w) == Some(w) {
         return "   same time".into();
@@ -39,7 +39,7 @@ pub fn changed(s: &SettingInEffect, last: &mut Option<Window>, now: Option<u64>,
 
 /// What helps to find out which program changed settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct DriftEvidence {
     /// By device with manual changes; devices about which nothing is known are not in the list.
     pub devices: Vec<(String, DriftCause)>,
     /// Names of running programs that change settings; `None`: this could not be read.
@@ -55,7 +55,7 @@ pub struct Advice {
     /// The last transaction in effect.
     pub last: Option<u64>,
     /// What is known about the cause of manual changes.
-    pub evidence: Evidence,
+    pub evidence: DriftEvidence,
     /// Seconds since 1970; `None`: the page is about a recording.
     pub now: Option<u64>,
 }
@@ -116,7 +116,7 @@ pub fn newer(n: &Newer, style: &Style) -> String {
 }
 
 /// `Likely cause: …`: a guess at the cause, with the evidence for it.
-pub fn likely_cause(drifted: &[&SettingInEffect], e: &Evidence) -> Option<String> {
+pub fn likely_cause(drifted: &[&SettingInEffect], e: &DriftEvidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_apply::{HistoryEntry, Holder, Pending, SettingInEffect, TrialResult, Verify};
 use ringwise_daemon::ServiceState;
-use ringwise_knob::{Address, Match, Window};
+use ringwise_knob::{Address, ChangeWindow, Match};
 use ringwise_model::{Cause, CpuSet, Goal, Snapshot};
 
 use super::verdict::{self, Worst};
@@ -244,7 +244,7 @@ fn now(v: &Verify, last: Option<&HistoryEntry>, style: &Style) -> String {
         };
     }
     // The latest time at which all settings were known to match.
-    let windows: Option<Vec<Window>> = drifted.iter().map(|s| s.changed).collect();
+    let windows: Option<Vec<ChangeWindow>> = drifted.iter().map(|s| s.changed).collect();
     let since = windows.and_then(|w| w.iter().map(|w| w.after).min());
     let since = since.map(|t| format!(" since {}", when::minute(t, style.utc))).unwrap_or_default();
     let text = format!("{} of {} settings differ{since} (ringwise verify)", drifted.len(), v.settings.len());

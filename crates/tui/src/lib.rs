@@ -35,4 +35,4 @@ pub use history::{History, Point};
 pub use keys::{Key, LoopAction};
 pub use replay::{Speed, enter, replay};
 pub use session::{Error, Result, Session, WaitEnd, possible};
-pub use view::{Choice, Mode, Panel, View};
+pub use view::{Mode, Panel, PanelChoice, View};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ringwise_model::order::Order;
 use ringwise_model::{CpuCounter, CpuId, Dir};
-use ringwise_observe::{CpuRates, LinkRates, Mark, QueueRates};
+use ringwise_observe::{CpuRates, LinkRates, QueueMark, QueueRates};
 
 use super::lines::marked;
 use super::view::{Panel, View};
@@ -13,7 +13,7 @@ use super::view::{Panel, View};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowMark {
     /// A mark from its counters.
-    Counted(Mark),
+    Counted(QueueMark),
     /// The kernel's watchdog found it stuck.
     Stuck,
     /// Its interrupts are delivered to another node than the device's.
@@ -51,7 +51,7 @@ impl<'a> Row<'a> {
     pub fn mark(&self) -> Option<RowMark> {
         let full = |q: &QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
         let marks = || self.both().filter_map(|q| q.mark);
-        if let Some(m) = marks().find(|m| *m != Mark::Hot).or_else(|| marks().next()) {
+        if let Some(m) = marks().find(|m| *m != QueueMark::Hot).or_else(|| marks().next()) {
             return Some(RowMark::Counted(m));
         }
         match () {

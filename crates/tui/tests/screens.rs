@@ -261,13 +261,13 @@ fn sought_back_is_as_it_was() {
 /// A reset, a wrap and an unplugged device: words instead of numbers.
 #[test]
 fn no_spikes() {
-    use ringwise_observe::{Counters, Layout, Link, Rates};
-    let link = |rx: u64, carrier: u64| Link {
+    use ringwise_observe::{Counters, Layout, LinkCounters, Rates};
+    let link = |rx: u64, carrier: u64| LinkCounters {
         ifindex: 2,
         counts: [("rx_packets", rx), ("tx_packets", 5), ("carrier_changes", carrier)]
             .map(|(k, n)| (k.into(), n))
             .into(),
-        ..Link::default()
+        ..LinkCounters::default()
     };
     let sample = |at_us, rx, carrier| Counters {
         at_us,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::interrupt_step::{Retry, measured};
 use super::{Adapter, Mask, Phase, Signals};
-use crate::action::{Action, Forbidden, OffReason, RestReason};
+use crate::action::{AdapterAction, Forbidden, OffReason, RestReason};
 use crate::judge::{Measured, SAMPLES};
 use crate::limits::{LimitReached, Limits};
 use crate::load::WINDOW;
@@ -63,13 +63,13 @@ impl Masks {
 
 impl Adapter {
     /// Another mask than the one of the last step: a manual change takes precedence.
-    pub(super) fn compare_mask(&mut self, mask: &Mask<'_>) -> Option<Action> {
+    pub(super) fn compare_mask(&mut self, mask: &Mask<'_>) -> Option<AdapterAction> {
         let changed = self.masks.changed.as_ref().filter(|c| c.queue == mask.queue)?;
         if changed.now == *mask.cpus {
             return None;
         }
         (self.phase, self.off) = (Phase::Watching, Some((None, OffReason::ChangedOutside)));
-        Some(Action::Off { until: None, why: OffReason::ChangedOutside })
+        Some(AdapterAction::Off { until: None, why: OffReason::ChangedOutside })
     }
 
     /// `Err(None)`: no CPU that processes the packets of the queue is busy, or nothing is known about it.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
-use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
+use ringwise_adapt::load::{CpuLoadSample, QueueSample, Sample};
 use ringwise_adapt::moves::{Moves, TableMove};
 use ringwise_adapt::propose::Elephant;
-use ringwise_adapt::{Action, Adapter, Forbidden, Permitted, Settled, Signals};
+use ringwise_adapt::{Adapter, AdapterAction, Forbidden, Permitted, Settled, Signals};
 use ringwise_flow::balance::balance;
 use ringwise_testkit::closed_loop::{Change, Interface, Observed, Policy};
 
@@ -28,7 +28,7 @@ pub struct Adaptive {
     pub restored: usize,
     pub off_seconds: u64,
     /// Actions with their seconds, without those that repeat.
-    pub log: Vec<(u64, Action)>,
+    pub log: Vec<(u64, AdapterAction)>,
 }
 
 impl Policy for Adaptive {
@@ -46,12 +46,12 @@ impl Policy for Adaptive {
             let node = Some(0);
             (
                 i,
-                CpuSample {
+                CpuLoadSample {
                     busy_percent: Some(*busy),
                     total_percent: total,
                     other_packets: Some(0),
                     node,
-                    ..CpuSample::default()
+                    ..CpuLoadSample::default()
                 },
             )
         };
@@ -95,26 +95,26 @@ impl Policy for Adaptive {
             self.log.push((seen.second, action.clone()));
         }
         let moves = match action {
-            Action::CountEntries { method, .. } => {
+            AdapterAction::CountEntries { method, .. } => {
                 if self.counting.as_ref().is_none_or(|(m, ..)| *m != method) {
                     self.counting = Some((method, 0, vec![0; interface.table.len()]));
                 }
                 return Change::default();
             }
-            Action::Propose(proposal) => proposal.moves,
-            Action::Restore { moves, .. } => {
+            AdapterAction::Propose(proposal) => proposal.moves,
+            AdapterAction::Restore { moves, .. } => {
                 self.restored += 1;
                 moves
             }
-            Action::Named { elephant } => {
+            AdapterAction::Named { elephant } => {
                 self.named.push((seen.second, elephant));
                 Moves::Table(Vec::new())
             }
-            Action::Off { .. } => {
+            AdapterAction::Off { .. } => {
                 self.off_seconds += 1;
                 Moves::Table(Vec::new())
             }
-            Action::Rest(_) | Action::Suspect { .. } => Moves::Table(Vec::new()),
+            AdapterAction::Rest(_) | AdapterAction::Suspect { .. } => Moves::Table(Vec::new()),
         };
         self.counting = None;
         let change = match &moves {

@@ -10,7 +10,7 @@ use ringwise_sys::load::room_for_files;
 
 use crate::error::LoadError;
 use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
-use crate::load::service::{Bound, LOOK, Service, ServiceRequest, Worker, start};
+use crate::load::service::{LOOK, Service, ServiceRequest, StateLimit, Worker, start};
 use crate::side::{Responder, Taken};
 
 /// The most answers that wait for their time; further requests wait in the socket.
@@ -27,10 +27,10 @@ pub fn answer(a: &Responder) -> Result<Service, LoadError> {
     start(&ServiceRequest { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
 }
 
-fn work(w: Worker, bound: &Bound) -> Taken {
+fn work(w: Worker, bound: &StateLimit) -> Taken {
     match bound {
-        Bound::Udp(s) => datagrams(w, s),
-        Bound::Tcp(l) => Streams::new(l).run(w),
+        StateLimit::Udp(s) => datagrams(w, s),
+        StateLimit::Tcp(l) => Streams::new(l).run(w),
     }
 }
 

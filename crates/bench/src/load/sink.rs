@@ -9,7 +9,7 @@ use ringwise_sys::load::{AT_ONCE, receive_many, room_for_files};
 
 use crate::error::LoadError;
 use crate::load::packet::{self, HEAD, OPENING, WARM_UP};
-use crate::load::service::{Bound, LOOK, Service, ServiceRequest, Worker, start};
+use crate::load::service::{LOOK, Service, ServiceRequest, StateLimit, Worker, start};
 use crate::side::{Sink, Taken};
 
 /// Calls in a row before a thread checks whether it must stop.
@@ -24,10 +24,10 @@ pub fn sink(s: &Sink) -> Result<Service, LoadError> {
     start(&asked, work)
 }
 
-fn work(w: Worker, bound: &Bound) -> Taken {
+fn work(w: Worker, bound: &StateLimit) -> Taken {
     match bound {
-        Bound::Udp(s) => datagrams(w, s),
-        Bound::Tcp(l) => streams(w, l),
+        StateLimit::Udp(s) => datagrams(w, s),
+        StateLimit::Tcp(l) => streams(w, l),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::fix::PlanArguments;
 use crate::found::{DropFound, GrownCounter};
 use crate::rule::Rule;
 use crate::severity::{Confidence, Severity};
-use crate::traffic::Traffic;
+use crate::traffic::HostTraffic;
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";
@@ -483,6 +483,6 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 /// Whether any CPU has this counter. Older kernels print fewer columns of softnet_stat.
-fn counted(t: &Traffic, counter: CpuCounter) -> Option<u64> {
+fn counted(t: &HostTraffic, counter: CpuCounter) -> Option<u64> {
     t.cpus.values().find_map(|c| c.counts.get(counter))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Traffic, judge};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, HostTraffic, LinkTraffic, QueueTraffic, judge};
 use ringwise_discover::{Options, Parts, extra, snapshot};
 use ringwise_model::{Dir, Intent, Role, Snapshot, Vector};
 use ringwise_plan::plan;
@@ -57,7 +57,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
 }
 
 /// Two samples in which every queue and CPU was busy, the first CPUs of each node most.
-fn traffic(s: &Snapshot) -> Traffic {
+fn traffic(s: &Snapshot) -> HostTraffic {
     let links = s.nics.iter().filter(|n| n.has_own_queues()).map(|n| {
         let rx = |v: &'_ Vector| match &v.role {
             Role::Queues { rx, .. } => rx.clone(),
@@ -88,5 +88,5 @@ fn traffic(s: &Snapshot) -> Traffic {
     });
     let busy = |softirq| CpuTraffic { softirq: Some(softirq), irq: Some(0.5), steal: Some(0.0), ..Default::default() };
     let cpus = s.topology.online.iter().map(|c| (c, busy(if c.0 % 128 < 4 { 97.0 } else { 2.0 })));
-    Traffic { seconds: 1.0, links: links.collect(), cpus: cpus.collect(), ..Traffic::default() }
+    HostTraffic { seconds: 1.0, links: links.collect(), cpus: cpus.collect(), ..HostTraffic::default() }
 }

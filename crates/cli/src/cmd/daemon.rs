@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use ringwise_apply::Process;
-use ringwise_daemon::{ControlRequest, Event, Setup};
+use ringwise_daemon::{ControlRequest, Event, ServiceSetup};
 use ringwise_sys::proc;
 
 use super::transaction::store;
@@ -34,7 +34,7 @@ fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
         );
     }
     let source = source::live()?;
-    let setup = Setup {
+    let setup = ServiceSetup {
         store: store(common),
         config: a.config.clone(),
         guard: Some(Arc::new(Process::default())),

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ringwise_apply::guard::{FOR_TABLES, WatchedApplier, guard, guard_tables, guard_tables_again, watch_on};
-use ringwise_apply::{Link, Policy, Process, remove_copy};
+use ringwise_apply::{GuardLink, Policy, Process, remove_copy};
 use ringwise_daemon::ServiceState;
 use ringwise_sys::guardian::{self, OwnGroup};
 
@@ -32,7 +32,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     // A guard that was started again has lost the process that started it; the files on disk contain everything.
     let bound = Process::default().bound;
-    let (mut link, lock) = match a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok()) {
+    let (mut link, lock) = match a.socket.as_deref().and_then(|name| GuardLink::connect(name, bound).ok()) {
         None => (None, None),
         Some(Some((link, lock))) => (Some(link), lock),
         Some(None) => {

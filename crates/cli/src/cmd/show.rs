@@ -68,7 +68,8 @@ fn compared(a: &ShowArgs, old: &Path, source: &Source, common: &Common) -> Resul
     };
     let name = |from: &SourceArgs| from.from.as_ref().map_or("this host".to_string(), |f| f.display().to_string());
     let (old, new) = (old.display().to_string(), name(&a.from));
-    let both = [compare::Side { source: &old, host: &then }, compare::Side { source: &new, host: &now }];
+    let both =
+        [compare::ComparedSide { source: &old, host: &then }, compare::ComparedSide { source: &new, host: &now }];
     if a.format.json(common) {
         out::json(&compare::sides_json(&both, &devs))?;
     } else {

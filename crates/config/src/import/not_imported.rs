@@ -66,9 +66,9 @@ mod tests {
     use ringwise_model::Fact;
 
     use super::*;
-    use crate::import::Choice;
+    use crate::import::ChosenSetting;
 
-    fn listed(s: &Snapshot, choices: Vec<Choice>) -> Vec<String> {
+    fn listed(s: &Snapshot, choices: Vec<ChosenSetting>) -> Vec<String> {
         let mut out = Chosen { choices, ..Chosen::default() };
         not_imported(s, &mut out);
         out.not_carried.iter().map(|n| n.what.clone()).collect()
@@ -88,7 +88,7 @@ mod tests {
 
         // What a file sets is in the result.
         let part = Part::Sysctl("net.core.netdev_budget".into(), "600".into());
-        let choice = Choice { dev: None, part, by: Vec::new() };
+        let choice = ChosenSetting { dev: None, part, by: Vec::new() };
         assert_eq!(listed(&s, vec![choice]), ["net.core.netdev_max_backlog 5000", REST]);
 
         let unknown = Fact::unknown("/proc/sys/net/core/netdev_budget", "Permission denied");

@@ -6,7 +6,7 @@ use ringwise_model::natural;
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot, Wish};
 
-use super::{Choice, Chosen, Part, place};
+use super::{Chosen, ChosenSetting, Part, place};
 use crate::merge;
 use crate::print::{print_host_keys, print_knobs};
 use crate::set::quote;
@@ -31,7 +31,7 @@ impl Chosen {
         ConfiguredBy::Text { text: format!("choice {at}") }
     }
 
-    fn host_part(&self, wanted: impl Fn(&Choice) -> bool) -> HostPart {
+    fn host_part(&self, wanted: impl Fn(&ChosenSetting) -> bool) -> HostPart {
         let mine: Vec<Numbered<'_>> =
             self.choices.iter().enumerate().filter(|(_, c)| c.dev.is_none() && wanted(c)).collect();
         let set = |get: fn(&Part) -> Option<&CpuSet>| mine.iter().find_map(|(_, c)| get(&c.part)).cloned();
@@ -67,7 +67,7 @@ impl Chosen {
 }
 
 /// A choice with its number.
-type Numbered<'a> = (usize, &'a Choice);
+type Numbered<'a> = (usize, &'a ChosenSetting);
 
 /// Parts of one setting (`rings.rx` and `rings.tx`) become one wish, and so do queues with the same CPUs.
 fn wishes<'a>(choices: impl IntoIterator<Item = Numbered<'a>>) -> Vec<Wish> {
@@ -165,8 +165,8 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
 
 /// Comments above a line that holds on to a layout: what its keys and values are, where they are from, and what the goal
 /// would do without it.
-fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a Choice>) {
-    let choices: Vec<&Choice> = choices.collect();
+fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a ChosenSetting>) {
+    let choices: Vec<&ChosenSetting> = choices.collect();
     let what = match choices.first().map(|c| &c.part) {
         Some(Part::IrqCpus(..)) => "Queue = CPU of its interrupt",
         Some(Part::XpsCpus(..)) => "Transmit queue = CPUs that send through it (XPS)",
@@ -184,7 +184,7 @@ fn head(p: &Part) -> String {
 }
 
 /// Where the values of one line are from. With several places, each is named with its keys.
-fn places<'a>(choices: impl IntoIterator<Item = &'a Choice>) -> String {
+fn places<'a>(choices: impl IntoIterator<Item = &'a ChosenSetting>) -> String {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for c in choices {
         let by: Vec<String> = c.by.iter().map(place).collect();
@@ -229,7 +229,7 @@ mod tests {
         let by = ConfiguredBy::File { path: "/etc/x\n[host]\ngoal = \"rpc\"".into(), line: 1 };
         let s = ringwise_testkit::machines::ten()[0].snapshot();
         let dev = s.nics[0].name().to_string();
-        let choice = Choice { dev: Some(dev), part: Part::Ring("rx", 512), by: vec![by] };
+        let choice = ChosenSetting { dev: Some(dev), part: Part::Ring("rx", 512), by: vec![by] };
         let text = print(&Chosen { choices: vec![choice], ..Chosen::default() }, &s, &["a\nb".into()]);
         assert_eq!(text.matches("\n[host]\n").count(), 1, "{text}");
         let config = crate::parse("x.toml", &text).unwrap();

@@ -58,7 +58,7 @@ pub fn tuned(files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
     let mut order: Vec<String> = Vec::new();
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
     for f in files {
-        for ini::Setting { section, key, value, line } in f.settings(out) {
+        for ini::IniSetting { section, key, value, line } in f.settings(out) {
             if section.is_empty() || section == "variables" {
                 variables.insert(key, value);
                 continue;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_adapt::Forbidden;
 use ringwise_adapt::interrupts::may_be_crowded;
-use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
+use ringwise_adapt::load::{CpuLoadSample, QueueSample, Sample};
 use ringwise_model::{CpuCounter, CpuId, CpuSet, Dir, IrqId};
 use ringwise_observe::{CpuRates, Layout, QueueRates, Rates, Wiring};
 
@@ -130,7 +130,7 @@ pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sa
     let cpu = |c: CpuId| {
         let known = r.rates.cpus.get(&c).map(cpu_sample).unwrap_or_default();
         let sibling_percent = core(c.0).and_then(|_| beside(c));
-        (c.0, CpuSample { other_packets: others(c), core: core(c.0), sibling_percent, ..known })
+        (c.0, CpuLoadSample { other_packets: others(c), core: core(c.0), sibling_percent, ..known })
     };
     let permitted = facts.and(r.permitted).into_iter().flatten();
     let mask = r.machine.masks.get(r.dev).into_iter().flat_map(|m| m.applied.union(&m.helpers));
@@ -141,14 +141,14 @@ pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sa
     Sample { at, cpus, queues, out_of_order, nic_drops: drops.nic, stack_drops: drops.stack }
 }
 
-fn cpu_sample(r: &CpuRates) -> CpuSample {
-    CpuSample {
+fn cpu_sample(r: &CpuRates) -> CpuLoadSample {
+    CpuLoadSample {
         // A load without the time of its NAPI threads would be too low.
         busy_percent: r.napi_threads_percent.and(r.busy_percent()),
         total_percent: r.idle_percent.map(|idle| (100.0 - idle).clamp(0.0, 100.0)),
         node: r.node.map(|n| n.0),
         backlog_drops: r.counts.get(CpuCounter::SoftnetDropped),
-        ..CpuSample::default()
+        ..CpuLoadSample::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Forms whose number is not that of the queue but grows with it: the queue is the rank of the name among the names of
 //! the device.
 
-use super::table::{Direction, PATTERNS, Pattern, RankScope, Serves};
+use super::table::{PATTERNS, Pattern, QueueDirection, RankScope, Serves};
 use super::{NameContext, shape};
 
 /// The numbers in a device's names of these forms, for [`NameContext::ranked`].
@@ -29,8 +29,8 @@ impl RankedNumbers {
         let pool =
             || self.0.iter().filter(|(shape, _)| among == RankScope::Driver || *shape == p.shape).map(|(_, n)| *n);
         let queues = match (direction, among) {
-            (Direction::Rx, RankScope::Form) => ctx.rx_queues?,
-            (Direction::Tx, RankScope::Form) => ctx.tx_queues?,
+            (QueueDirection::Rx, RankScope::Form) => ctx.rx_queues?,
+            (QueueDirection::Tx, RankScope::Form) => ctx.tx_queues?,
             _ => ctx.rx_queues?.max(ctx.tx_queues?),
         };
         let alone = pool().filter(|other| *other == n).count() == 1;

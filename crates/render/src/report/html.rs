@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ringwise_model::words::xml;
-use ringwise_observe::Figure;
+use ringwise_observe::ComparedFigure;
 use ringwise_text::{Style, when};
 
 use super::{CLAIM, Report, WHY, after, change, load, number, span};
@@ -15,7 +15,7 @@ td{font-variant-numeric:tabular-nums}.bar{width:9em}svg{display:block}.claim{bor
 @media (prefers-color-scheme:dark){body{background:#14171a;color:#e3e6e9}th,td{border-color:#363c42}.claim{background:#33270f}}";
 
 /// Two bars with the same scale, if both numbers are known.
-fn bars(f: &Figure) -> String {
+fn bars(f: &ComparedFigure) -> String {
     let (Some(b), Some(a)) = (f.before, f.after) else { return String::new() };
     let most = b.max(a);
     if most <= 0.0 {

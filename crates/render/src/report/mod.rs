@@ -3,7 +3,7 @@
 
 mod html;
 
-use ringwise_observe::{Comparison, Figure};
+use ringwise_observe::{ComparedFigure, Comparison};
 use serde_json::{Map, Value, json};
 
 use ringwise_text::when;
@@ -70,7 +70,7 @@ pub(crate) fn number(n: Option<f64>) -> String {
 }
 
 /// `+5.3 %`; `new` if the first value is 0; empty if the change is not known.
-pub(crate) fn change(f: &Figure) -> String {
+pub(crate) fn change(f: &ComparedFigure) -> String {
     match (f.before, f.after, f.change_percent()) {
         (_, _, Some(p)) => format!("{p:+.1} %"),
         (Some(_), Some(0.0), None) => "=".into(),
@@ -126,7 +126,7 @@ pub fn text(r: &Report, style: &Style) -> String {
     let host = ("host".to_string(), &r.comparison.host);
     let links = r.comparison.links.iter().map(|(n, f)| (n.clone(), f));
     for (name, figures) in links.chain(std::iter::once(host)) {
-        let known: Vec<&Figure> = figures.iter().filter(|f| f.before.or(f.after).is_some()).collect();
+        let known: Vec<&ComparedFigure> = figures.iter().filter(|f| f.before.or(f.after).is_some()).collect();
         let unknown: Vec<&str> = figures.iter().filter(|f| f.before.or(f.after).is_none()).map(|f| f.what).collect();
         out +=
             &format!("\n{} {} {} {}\n", pad(&name, 37), right("before", 13), right("after", 13), right("change", 12));
@@ -157,12 +157,12 @@ pub fn text(r: &Report, style: &Style) -> String {
 }
 
 /// The cell of the second window.
-pub(crate) fn after(r: &Report, f: &Figure) -> String {
+pub(crate) fn after(r: &Report, f: &ComparedFigure) -> String {
     if r.after.is_none() { "-".into() } else { number(f.after) }
 }
 
-fn figures(list: &[Figure]) -> Value {
-    let one = |f: &Figure| {
+fn figures(list: &[ComparedFigure]) -> Value {
+    let one = |f: &ComparedFigure| {
         let change = f.change_percent();
         (f.key.to_string(), json!({ "before": f.before, "after": f.after, "change_percent": change }))
     };
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(number(Some(n)), want);
         }
         assert_eq!(number(None), "unknown");
-        let f = |before, after| change(&Figure { key: "", what: "", before, after });
+        let f = |before, after| change(&ComparedFigure { key: "", what: "", before, after });
         assert_eq!(f(Some(10.0), Some(15.0)), "+50.0 %");
         assert_eq!((f(Some(0.0), Some(1.0)), f(Some(0.0), Some(0.0))), ("from 0".into(), "=".into()));
         assert_eq!(f(None, Some(1.0)), "");

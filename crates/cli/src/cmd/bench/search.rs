@@ -2,7 +2,7 @@
 //! halving within a time limit. It leaves the host as found, and prints the result as a configuration file with its
 //! evidence.
 
-use ringwise_bench::halving::Outcome;
+use ringwise_bench::halving::HalvingOutcome;
 use ringwise_bench::result::Metric;
 use ringwise_discover::{Options, Parts};
 use ringwise_experiment::{MessagesWorkload, SearchSpace, Workload, candidates, metric};
@@ -96,7 +96,7 @@ fn kind_of(a: args::SearchSpaceArg) -> SearchSpace {
 }
 
 /// Which candidates were dropped and why, and how much the last one gains.
-fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
+fn evidence(o: &HalvingOutcome, states: &[&str], metric: Metric) -> String {
     let name = |c: usize| states.get(c + 1).copied().unwrap_or("?");
     let mut text = {
         let (trials, all) = (plural(o.trials as usize, "trial"), plural(states.len() - 1, "candidate"));

@@ -97,7 +97,7 @@ fn judged(
     source: &Source,
     s: &Snapshot,
     devs: &[String],
-    counted: Option<&ringwise_check::Traffic>,
+    counted: Option<&ringwise_check::HostTraffic>,
     common: &Common,
 ) -> Result<Report> {
     let host = source.host.as_ref();

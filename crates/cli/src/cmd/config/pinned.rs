@@ -54,7 +54,7 @@ pub(super) fn interrupts(s: &Snapshot, out: &mut Imported) {
 /// A number stands for the receive and the transmit queue, which may have interrupts of their own.
 fn queue(n: &Nic, q: u32, cpus: &CpuSet, v: &Vector, out: &mut Imported) {
     let part = Part::IrqCpus(q, cpus.clone());
-    let same = |f: &&import::Found| f.dev.as_deref() == Some(n.name()) && f.part.key() == part.key();
+    let same = |f: &&import::FoundSetting| f.dev.as_deref() == Some(n.name()) && f.part.key() == part.key();
     match out.found.iter().find(same) {
         Some(f) if f.part == part => {}
         Some(f) => {
