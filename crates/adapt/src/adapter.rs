@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{AdapterAction, Forbidden, OffReason, RestReason, Settled, StepWait};
 use crate::buckets::{CountMethod, EntryEvidence, Unusable};
-use crate::judge::{AFTER, ENOUGH, Measured, RestoreReason, SAMPLES, judge};
+use crate::judge::{AFTER, ENOUGH, MeasuredLoads, RestoreReason, SAMPLES, judge};
 use crate::limits::{LimitReached, Limits};
-use crate::load::{LoadState, LoadWindow, Sample, SuspectReason, busiest};
+use crate::load::{LoadSample, LoadState, LoadWindow, SuspectReason, busiest};
 use crate::moves::{Moves, TableMove};
 use crate::propose::{Elephant, NoProposal, Proposal, TableSituation, propose};
 
@@ -43,7 +43,7 @@ const REFUSALS: u32 = 3;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Signals<'a> {
     /// Loads and counters. `None`: they could not be read.
-    pub sample: Option<&'a Sample>,
+    pub sample: Option<&'a LoadSample>,
     /// Receive queue of each entry of the indirection table. `None`: unknown.
     pub table: Option<&'a [u32]>,
     /// Facts that forbid to write the table.
@@ -93,11 +93,11 @@ enum Phase {
     },
     Proposed {
         proposal: Proposal,
-        before: Measured,
+        before: MeasuredLoads,
     },
     Judging {
         proposal: Proposal,
-        before: Measured,
+        before: MeasuredLoads,
         written: Duration,
         calls: u32,
     },
@@ -360,15 +360,15 @@ impl Adapter {
         &mut self,
         now: Duration,
         proposal: Proposal,
-        before: Measured,
+        before: MeasuredLoads,
         written: Duration,
         calls: u32,
     ) -> AdapterAction {
         let after = self.window.since(written + OVERLAP, SAMPLES);
         let after = match &proposal.moves {
-            Moves::Table(_) => Measured::new(&after),
-            Moves::Interrupt(_) => Measured::of_all_time(&after, &proposal.involved()),
-            Moves::Rps(_) => Measured::of_steering(&after, &proposal.involved()),
+            Moves::Table(_) => MeasuredLoads::new(&after),
+            Moves::Interrupt(_) => MeasuredLoads::of_all_time(&after, &proposal.involved()),
+            Moves::Rps(_) => MeasuredLoads::of_steering(&after, &proposal.involved()),
         };
         let verdict = match after {
             Some(after) if now >= written + AFTER => judge(&proposal, &before, &after),
@@ -473,7 +473,7 @@ impl Adapter {
     }
 
     fn busiest_cpu(&self) -> Option<u32> {
-        let loads = Measured::new(&self.window.since(Duration::ZERO, SAMPLES))?.loads;
+        let loads = MeasuredLoads::new(&self.window.since(Duration::ZERO, SAMPLES))?.loads;
         busiest(&loads).map(|(cpu, ..)| cpu)
     }
 
@@ -489,7 +489,7 @@ impl Adapter {
             Ok(most) => most,
             Err(limit) => return AdapterAction::Suspect { why, waiting: StepWait::Limit(limit) },
         };
-        let before = Measured::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
+        let before = MeasuredLoads::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
         let proposed = match (&before, self.window.last(), counts.check(table)) {
             (Some(before), Some(sample), Ok(counts)) => propose(&TableSituation {
                 table,

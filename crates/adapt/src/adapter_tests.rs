@@ -1,5 +1,5 @@
 use super::*;
-use crate::buckets::EntryCount;
+use crate::buckets::ReceivedByEntry;
 use crate::judge::KeepReason;
 use crate::load::{CpuLoadSample, QueueSample};
 use crate::moves::Moves;
@@ -63,13 +63,13 @@ impl Host {
         let cpu = |(i, l): (u32, f64)| {
             (i, CpuLoadSample { busy_percent: Some(l), node: Some(0), ..CpuLoadSample::default() })
         };
-        let sample = Sample {
+        let sample = LoadSample {
             at: self.now,
             queues: (0..8).map(queue).collect(),
             cpus: (0..).zip(self.loads()).map(cpu).collect(),
             out_of_order: Some(0),
             nic_drops: self.nic_drops,
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let counts = self.counting.map(|method| EntryEvidence {
             method,
@@ -77,7 +77,7 @@ impl Host {
             entries: self
                 .work
                 .iter()
-                .map(|w| EntryCount { packets: *w, segments: None, bytes: 0, elsewhere: (self.elsewhere)(method) })
+                .map(|w| ReceivedByEntry { packets: *w, segments: None, bytes: 0, elsewhere: (self.elsewhere)(method) })
                 .collect(),
             unhashed: 0,
             unknown_queue: 0,

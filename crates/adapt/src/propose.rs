@@ -9,7 +9,7 @@ use ringwise_flow::balance::{Balanced, MoveLimits, balance_within};
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::CheckedEvidence;
-use crate::load::{Sample, busiest};
+use crate::load::{LoadSample, busiest};
 use crate::moves::{Moves, TableMove};
 use crate::receiver::{beside, has_room, limit};
 
@@ -151,7 +151,7 @@ pub struct TableSituation<'a> {
     /// The load of each CPU meanwhile, in percent.
     pub loads: &'a BTreeMap<u32, f64>,
     /// The newest sample: CPUs and nodes of the queues, excluded queues.
-    pub sample: &'a Sample,
+    pub sample: &'a LoadSample,
     /// Whether an entry must keep its queue.
     pub pinned: &'a dyn Fn(usize) -> bool,
     /// Whether such an entry may move soon.
@@ -207,7 +207,7 @@ impl Bins {
             (own, excluded) => units[b] * own as f64 / (own + excluded) as f64,
         };
         let movable: Vec<f64> = (0..cpus.len()).map(movable).collect();
-        let weight = |(b, e): (&u32, &crate::buckets::EntryCount)| match movable.get(*b as usize) {
+        let weight = |(b, e): (&u32, &crate::buckets::ReceivedByEntry)| match movable.get(*b as usize) {
             Some(m) if e.work() > 0 => (m * e.work() as f64 / work[*b as usize] as f64) as u64,
             _ => 0,
         };
@@ -395,7 +395,7 @@ fn queue_packets(s: &TableSituation<'_>) -> BTreeMap<u32, u64> {
 }
 
 /// The balanced queue of the CPU with the fewest packets.
-fn emptiest_queue(sample: &Sample, cpu: u32, received: &BTreeMap<u32, u64>) -> Option<u32> {
+fn emptiest_queue(sample: &LoadSample, cpu: u32, received: &BTreeMap<u32, u64>) -> Option<u32> {
     let queues = sample.balanced().filter(|(_, q)| q.cpu == Some(cpu)).map(|(queue, _)| queue);
     queues.min_by_key(|q| (received.get(q).copied().unwrap_or(0), *q))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::load::{CpuLoadSample, Sample};
+use crate::load::{CpuLoadSample, LoadSample};
 
 /// A receiver may get up to this load, in percent.
 const RECEIVER_PERCENT: f64 = 60.0;
@@ -27,7 +27,7 @@ pub(crate) fn has_room(cpus: &BTreeMap<u32, CpuLoadSample>, cpu: u32, donor: u32
 }
 
 /// Mean time of the busiest other thread of a CPU's core, in percent; 0 for a core with one thread, or if it is unknown.
-pub(crate) fn beside(samples: &[&Sample], cpu: u32) -> f64 {
+pub(crate) fn beside(samples: &[&LoadSample], cpu: u32) -> f64 {
     let known: Vec<f64> = samples.iter().filter_map(|s| s.cpus.get(&cpu)?.sibling_percent).collect();
     known.iter().sum::<f64>() / known.len().max(1) as f64
 }

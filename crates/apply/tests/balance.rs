@@ -11,7 +11,7 @@ use ringwise_apply::guard::{ApplierState, WatchedApplier, guard_tables};
 use ringwise_apply::{Ending, Halt, Journals, Request, RunResult, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting, live};
 use ringwise_model::{CpuId, Title};
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
+use ringwise_testkit::sim::{At, Killed, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done()))
@@ -180,8 +180,8 @@ fn killed_at_every_point_of_a_change() {
             Ok(())
         }));
         match death {
-            Death::BeforeWrite(k) => sim.fault(Fault::KillBefore { at: At::Write(k) }),
-            Death::AfterWrite(k) => sim.fault(Fault::KillAfter { at: At::Write(k) }),
+            Death::BeforeWrite(k) => sim.fault(SimulatedFault::KillBefore { at: At::Write(k) }),
+            Death::AfterWrite(k) => sim.fault(SimulatedFault::KillAfter { at: At::Write(k) }),
             Death::InJournal(_) => {}
         }
         assert!(

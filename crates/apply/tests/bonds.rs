@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::*;
 use ringwise_apply::{Event, Policy, Refusal, Request, RunResult};
 use ringwise_knob::Setting;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn bonded(mode: &str) -> Arc<Sim> {
     let host = build::host(8, 1).igb("eth1", 0, 8).igb("eth2", 0, 8).bond("bond0", mode, &["eth1", "eth2"]);
@@ -129,7 +129,7 @@ fn the_way_back_goes_one_by_one_too() {
     let before = look(&sim);
     let mut wanted = both();
     wanted.push(rps("eth2", 0, "1"));
-    sim.fault(Fault::Fail { at: At::Matching("rps_cpus".into()), errno: 22, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("rps_cpus".into()), errno: 22, times: Times::Always });
     let (mut order, mut waits) = (Vec::new(), 0);
     let out = ringwise_apply::run(&host(&sim), &request(&before, &wanted), &dir.store(), &policy(), &mut |e| match e {
         Event::Done { phase: ringwise_apply::Phase::PutBack, setting, .. } => {

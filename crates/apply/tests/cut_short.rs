@@ -9,7 +9,7 @@ use crate::common::*;
 use ringwise_apply::{Ending, Refusal, Request, RunResult, Store};
 use ringwise_knob::Setting;
 use ringwise_model::errno::ENOSPC;
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
+use ringwise_testkit::sim::{At, Killed, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 6).done()));
@@ -82,7 +82,7 @@ fn at_every_write() {
             let before = look(&sim);
             let request = request(&before, &wanted());
             let at = At::Write(k);
-            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            sim.fault(if after { SimulatedFault::KillAfter { at } } else { SimulatedFault::KillBefore { at } });
             assert!(try_run(&sim, &mortal(&dir, &sim), &request));
             recovers(&sim, &dir, &before, &request, &format!("write {k}, after it: {after}"));
         }
@@ -134,11 +134,11 @@ fn while_it_recovers() {
         let (sim, dir) = (sim(), Dir::new());
         let before = look(&sim);
         let request = request(&before, &wanted());
-        sim.fault(Fault::KillAfter { at: At::Write(8) });
+        sim.fault(SimulatedFault::KillAfter { at: At::Write(8) });
         assert!(try_run(&sim, &mortal(&dir, &sim), &request));
         sim.clear_faults();
         sim.forget_writes();
-        sim.fault(Fault::KillBefore { at: At::Write(k) });
+        sim.fault(SimulatedFault::KillBefore { at: At::Write(k) });
         let store = mortal(&dir, &sim);
         if killed(|| _ = ringwise_apply::recover(&host(&sim), &store, &policy(), &mut |_| {})) {
             recovers(&sim, &dir, &before, &request, &format!("recovery, write {k}"));
@@ -181,7 +181,7 @@ fn a_full_disk() {
 
 fn cut(sim: &Arc<Sim>, dir: &Dir) -> ringwise_model::Snapshot {
     let before = look(sim);
-    sim.fault(Fault::KillAfter { at: At::Write(4) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(4) });
     assert!(try_run(sim, &mortal(dir, sim), &request(&before, &wanted())));
     sim.clear_faults();
     before

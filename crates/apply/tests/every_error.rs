@@ -6,7 +6,7 @@ use crate::common::*;
 use ringwise_apply::{Outcome, Policy, RunResult};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 const ERRNOS: [i32; 9] = [1, 5, 12, 16, 19, 22, 28, 75, 95];
 /// EIO like any other, EBUSY is retried, EOPNOTSUPP is learned.
@@ -91,7 +91,7 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
             let (sim, dir) = (make(), Dir::new());
             let before = look(&sim);
             let request = request_if(&before, wanted, IfRefused::PutBack);
-            sim.fault(Fault::Fail { at: At::Write(k), errno, times });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times });
             let out = run(&sim, &dir, &request).unwrap();
             let what = format!("errno {errno} at write {k} {times:?}");
             let now = look(&sim);
@@ -190,9 +190,9 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     let (sim, dir) = (igb(), Dir::new());
     let before = look(&sim);
     let wanted = [xps("eth0", 0, "3"), rps("eth0", 0, ""), rps("eth0", 1, "")];
-    sim.fault(Fault::Fail { at: At::Matching("rx-1/rps_cpus".into()), errno: 22, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("rx-1/rps_cpus".into()), errno: 22, times: Times::Always });
     // XPS was written, and cannot be restored.
-    sim.fault(Fault::Fail { at: At::Write(3), errno: 28, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Write(3), errno: 28, times: Times::Always });
     let out = run(&sim, &dir, &request(&before, &wanted)).unwrap();
     assert_eq!(out.exit_status(), 5);
     as_before_or_named(&before, &look(&sim), &out, "barred");
@@ -216,7 +216,7 @@ fn a_device_that_vanishes_in_the_middle() {
     for k in 0..writes {
         let (sim, dir) = (igb(), Dir::new());
         let before = look(&sim);
-        sim.fault(Fault::Vanish { at: At::Write(k), dev: "eth0".into() });
+        sim.fault(SimulatedFault::Vanish { at: At::Write(k), dev: "eth0".into() });
         let out = run(&sim, &dir, &request(&before, &shrink(4))).unwrap();
         assert_eq!(out.exit_status(), 5, "write {k}");
         let now = look(&sim);
@@ -236,7 +236,7 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     let (sim, dir) = (igb(), Dir::new());
     let before = look(&sim);
     let request = request(&before, &[rps("eth1", 0, "1"), rps("eth1", 1, "1"), rfs(1024)]);
-    sim.fault(Fault::Hang { at: At::Matching("rx-1/rps_cpus".into()) });
+    sim.fault(SimulatedFault::Hang { at: At::Matching("rx-1/rps_cpus".into()) });
     let policy = ringwise_apply::Policy { deadline: std::time::Duration::from_millis(1500), ..policy() };
     // The simulated call holds no lock while it hangs; the host's other files can be read.
     let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
@@ -255,7 +255,7 @@ fn an_error_about_exhausted_vectors_has_the_numbers() {
     let now = look(&sim);
     let to = if compare(&irq("eth1", 0, "3"), &now).holds() { "2" } else { "3" };
     let failed = |sim: &Arc<Sim>| apply(sim, &dir, &[irq("eth1", 0, to)]).unwrap().failed.unwrap();
-    let fault = Fault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once };
+    let fault = SimulatedFault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once };
     sim.fault(fault);
     let meaning = failed(&sim).meaning;
     let none = "this kernel does not show how many are left (/sys/kernel/debug/irq/domains/VECTOR does not exist)";

@@ -6,7 +6,7 @@ use crate::common::*;
 use ringwise_apply::{Refusal, RunResult};
 use ringwise_knob::{IfRefused, Setting};
 use ringwise_model::CpuId;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn feature(dev: &str, name: &str, on: bool) -> Setting {
     Setting::Feature { dev: dev.into(), name: name.into(), on }
@@ -168,7 +168,7 @@ fn a_failure_at_any_write_puts_everything_back() {
         let (sim, dir) = (sim(), Dir::new());
         let before = look(&sim);
         sim.forget_writes();
-        sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
+        sim.fault(SimulatedFault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
         let out = apply(&sim, &dir, &wanted).unwrap();
         assert_eq!(out.verdict, RunResult::PutBack, "write {k}: {out:?}");
         let after = look(&sim);

@@ -10,7 +10,7 @@ use ringwise_apply::guard::{ApplierState, WatchedApplier, guard};
 use ringwise_apply::{Halt, OpenLock, Outcome, Policy, RunResult, Store};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()))
@@ -29,7 +29,7 @@ fn go(sim: &Arc<Sim>, store: &Store, policy: &Policy) -> Outcome {
 fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
-    sim.fault(Fault::KillAfter { at: At::Write(4) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(4) });
     assert!(killed(|| _ = go(&sim, &mortal(&dir, &sim), &here.policy())));
     sim.clear_faults();
     assert!(!differing(&before, &look(&sim)).is_empty(), "it is half done");

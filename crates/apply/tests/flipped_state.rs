@@ -11,7 +11,7 @@ use ringwise_apply::{Confirmed, Error, Outcome, Policy, Refusal, RunResult, Veri
 use ringwise_knob::{IfRefused, Setting, SettingMap, compare};
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 /// A state directory and its host, created again for each bit.
 struct Scene {
@@ -53,7 +53,7 @@ fn scene(name: &'static str, then: &Then) -> Scene {
     let (sim, dir, here) =
         (Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done())), Dir::new(), Here::default());
     let first = look(&sim);
-    sim.fault(Fault::Ignore { at: At::Matching("tx-3".into()) });
+    sim.fault(SimulatedFault::Ignore { at: At::Matching("tx-3".into()) });
     let request = request_if(&first, &first_wanted(), IfRefused::Skip);
     let out = run(&sim, &dir, &request).unwrap();
     assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1));
@@ -68,7 +68,7 @@ fn scene(name: &'static str, then: &Then) -> Scene {
         Then::Kept => assert_eq!(second(&policy()), RunResult::Applied),
         Then::Killed => {
             sim.forget_writes();
-            sim.fault(Fault::KillAfter { at: At::Write(3) });
+            sim.fault(SimulatedFault::KillAfter { at: At::Write(3) });
             assert!(killed(|| _ = second(&policy())));
             sim.clear_faults();
         }

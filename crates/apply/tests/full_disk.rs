@@ -13,7 +13,7 @@ use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, Request, RunResu
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_model::errno::{EFBIG, ENOSPC};
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 const WORDS: &str = "No space left on device";
 
@@ -168,7 +168,7 @@ fn apply_with_and_without_a_trial() {
 #[test]
 fn what_a_device_ignores_cannot_be_remembered() {
     let ignored = |sim: &Arc<Sim>, store: &Store| {
-        sim.fault(Fault::Ignore { at: At::Matching("tx-0/xps".into()) });
+        sim.fault(SimulatedFault::Ignore { at: At::Matching("tx-0/xps".into()) });
         let request = request_if(&look(sim), &wanted(), IfRefused::Skip);
         ringwise_apply::run(&host(sim), &request, store, &policy(), &mut |_| {}).unwrap()
     };
@@ -219,7 +219,7 @@ fn rollback() {
 /// Killed in the middle, without a guard.
 fn half_done(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     let before = look(sim);
-    sim.fault(Fault::KillAfter { at: At::Write(2) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(2) });
     assert!(killed(|| _ = go(sim, &mortal(dir, sim), &policy())));
     sim.clear_faults();
     sim.forget_writes();

@@ -15,7 +15,7 @@ use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_model::errno::ENOSPC;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
+use ringwise_testkit::sim::{At, Killed, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));
@@ -141,7 +141,7 @@ fn killed_at_every_write() {
             let (sim, dir, here) = (sim(), Dir::new(), Here::default());
             let before = look(&sim);
             let at = At::Write(k);
-            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            sim.fault(if after { SimulatedFault::KillAfter { at } } else { SimulatedFault::KillBefore { at } });
             let store = mortal(&dir, &sim);
             assert!(killed(|| _ = go(&sim, &store, &here.policy())));
             guard_ends_it(&sim, &dir, &here, &before, &format!("write {k}, after it: {after}"));
@@ -458,7 +458,7 @@ fn the_undo_itself_fails() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
     sim.forget_writes();
-    sim.fault(Fault::Fail {
+    sim.fault(SimulatedFault::Fail {
         at: At::Matching("rps_sock_flow_entries".into()),
         errno: 5,
         times: ringwise_testkit::sim::Times::Always,

@@ -6,7 +6,7 @@ use crate::common::*;
 use ringwise_apply::{Ending, Policy, Refusal, Request, RunResult, TransactionKind};
 use ringwise_knob::{Address, Match, Setting, live};
 use ringwise_model::{Goal, Intent, Requested};
-use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
+use ringwise_testkit::sim::{At, Quirk, Sim, SimulatedFault, build};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).virtio("eth1", 0, 4).done()))
@@ -106,7 +106,7 @@ fn channels_that_are_accepted_and_ignored_are_put_back() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("eth0", 0, 8).done()));
     let dir = Dir::new();
     let before = look(&sim);
-    sim.fault(Fault::Ignore { at: At::Matching("channels-set".into()) });
+    sim.fault(SimulatedFault::Ignore { at: At::Matching("channels-set".into()) });
     let mut wanted = vec![channels("eth0", 4)];
     wanted.extend(layout("eth0", 4));
     let out = apply(&sim, &dir, &wanted).unwrap();

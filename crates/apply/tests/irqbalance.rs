@@ -9,7 +9,7 @@ use ringwise_apply::RunResult;
 use ringwise_knob::irqbalance::BannedInterrupts;
 use ringwise_knob::{IfRefused, Setting, VectorName, compare};
 use ringwise_model::Fact;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build, killed};
 
 const DEVICES: &str = "/run/ringwise/irqbalance-devices";
 const BANS: &str = "/run/ringwise/irqbalance-bans";
@@ -149,7 +149,7 @@ fn a_failure_gives_the_list_back() {
     let (sim, dir) = (sim(true), Dir::new());
     let mut wanted = layout("eth1");
     wanted.push(restart("eth1"));
-    sim.fault(Fault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once });
     let out = apply(&sim, &dir, &wanted).unwrap();
     assert_eq!(out.verdict, RunResult::PutBack, "{out:?}");
     assert_eq!(sim.irqbalance_bans(), [7]);
@@ -207,7 +207,7 @@ fn killed_at_every_write_it_is_recovered() {
         for after in [false, true] {
             let (sim, dir, before, request) = begin();
             let at = At::Write(k);
-            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            sim.fault(if after { SimulatedFault::KillAfter { at } } else { SimulatedFault::KillBefore { at } });
             let store = mortal(&dir, &sim);
             assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {})), "{k}");
             sim.clear_faults();
@@ -240,7 +240,7 @@ fn where_the_unit_cannot_be_added_to_the_rest_is_done() {
     let (sim, dir) = (sim(true), Dir::new());
     let mut wanted = layout("eth1");
     wanted.push(restart("eth1"));
-    sim.fault(Fault::Fail { at: At::Matching("daemon-reload".into()), errno: 5, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("daemon-reload".into()), errno: 5, times: Times::Always });
     let now = look(&sim);
     let out = run(&sim, &dir, &request_if(&now, &wanted, IfRefused::Skip)).unwrap();
     assert_eq!(out.verdict, RunResult::Applied);

@@ -7,7 +7,7 @@ use crate::common::*;
 use ringwise_apply::{Outcome, Request, RunResult};
 use ringwise_knob::{IfRefused, Match, Setting, VectorName, compare, live};
 use ringwise_model::{Fact, NapiValues};
-use ringwise_testkit::sim::{At, Fault, Quirk, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Quirk, Sim, SimulatedFault, Times, build, killed};
 
 fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
@@ -223,7 +223,7 @@ fn less_of_the_same_where_a_parameter_is_refused() {
     assert_eq!(look(&sim), before);
     for k in 0..sim.writes() {
         let (sim, dir) = (igb(), Dir::new());
-        sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
+        sim.fault(SimulatedFault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
         let out = run(&sim, &dir, &r).unwrap();
         sim.clear_faults();
         if out.verdict == RunResult::Applied {
@@ -327,7 +327,7 @@ fn a_failure_at_every_write_puts_everything_back() {
             sim.quirk("eth0", Quirk::OddQueues);
             let before = look(&sim);
             let request = mixed(&sim);
-            sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = run(&sim, &dir, &request).unwrap();
             match out.verdict {
                 RunResult::PutBack => assert_eq!(look(&sim), before, "write {k} errno {errno}: {out:#?}"),
@@ -351,7 +351,7 @@ fn recovered_when_killed_at_every_write() {
         sim.quirk("eth0", Quirk::OddQueues);
         let before = look(&sim);
         let request = mixed(&sim);
-        sim.fault(Fault::KillAfter { at: At::Write(k) });
+        sim.fault(SimulatedFault::KillAfter { at: At::Write(k) });
         let died = killed(|| _ = run(&sim, &dir, &request));
         assert!(died, "write {k}");
         sim.clear_faults();

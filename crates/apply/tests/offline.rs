@@ -8,7 +8,7 @@ use crate::common::*;
 use ringwise_apply::{Ending, NotPutBack, Outcome, Policy, RunResult};
 use ringwise_knob::{Address, Setting, live};
 use ringwise_model::{CpuId, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 const THREE: CpuId = CpuId(3);
 
@@ -130,7 +130,7 @@ fn recover_restores_the_rest_and_finishes_it_later() {
     let before = look(&sim);
     let request = request(&before, &wanted());
     sim.forget_writes();
-    sim.fault(Fault::KillAfter { at: At::Matching("rps_sock_flow_entries".into()) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Matching("rps_sock_flow_entries".into()) });
     assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &mortal(&dir, &sim), &policy(), &mut |_| {})));
     sim.clear_faults();
     sim.cpu_offline(THREE);

@@ -9,7 +9,7 @@ use crate::common::*;
 use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, RunResult, TrialResult, confirm, history, pending};
 use ringwise_knob::{Setting, compare};
 use ringwise_model::Snapshot;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()))
@@ -39,7 +39,7 @@ fn left(how: Left) -> Dir {
     };
     match how {
         Left::Unfinished => {
-            sim.fault(Fault::KillAfter { at: At::Write(2) });
+            sim.fault(SimulatedFault::KillAfter { at: At::Write(2) });
             assert!(killed(|| _ = go(&policy())));
         }
         Left::OnTrial => {
@@ -48,7 +48,7 @@ fn left(how: Left) -> Dir {
         }
         Left::Kept => assert_eq!(go(&policy()), RunResult::Applied),
         Left::PutBackIncomplete => {
-            sim.fault(Fault::Fail { at: At::Write(3), errno: 5, times: Times::Always });
+            sim.fault(SimulatedFault::Fail { at: At::Write(3), errno: 5, times: Times::Always });
             assert_eq!(go(&policy()), RunResult::PutBackIncomplete);
         }
     }

@@ -6,7 +6,7 @@ use crate::common::*;
 use ringwise_apply::RunResult;
 use ringwise_knob::Setting;
 use ringwise_model::{CpuId, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 /// Interrupts that may run on any CPU, and are served by CPUs 0 to 3.
 fn sim() -> Arc<Sim> {
@@ -41,9 +41,9 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
             let k = wanted().len() - 1;
             let at = At::Write(k);
             let fault = if back == "recover" {
-                Fault::KillBefore { at }
+                SimulatedFault::KillBefore { at }
             } else {
-                Fault::Fail { at, errno: 5, times: Times::Once }
+                SimulatedFault::Fail { at, errno: 5, times: Times::Once }
             };
             sim.fault(fault);
             let request = request(&before, &wanted());

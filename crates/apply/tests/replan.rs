@@ -11,7 +11,7 @@ use ringwise_model::errno::{EIO, EOPNOTSUPP};
 use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent};
 use ringwise_plan::{ManualChanges, Plan};
 use ringwise_sys::Host;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build, killed};
 
 /// The planner that `ringwise apply` uses.
 struct Again {
@@ -77,7 +77,7 @@ fn half() -> Arc<Sim> {
     });
     for irq in &vectors[4..] {
         let at = At::Matching(format!("/proc/irq/{irq}/smp_affinity_list"));
-        sim.fault(Fault::Fail { at, errno: EIO, times: Times::Always });
+        sim.fault(SimulatedFault::Fail { at, errno: EIO, times: Times::Always });
     }
     sim
 }
@@ -131,7 +131,7 @@ fn undone_it_is_as_before_the_first_plan() {
 fn a_driver_without_channels_costs_the_goal_nothing() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 2).igb("eth1", 0, 2).done()));
     let at = At::Matching("channels-set eth1".into());
-    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let dir = Dir::new();
     let intent = Intent { goal: Goal::Forward, allow_disruption: true, ..balanced() };
     let again = Again::new(&sim, intent);
@@ -158,7 +158,7 @@ fn a_driver_without_channels_costs_the_goal_nothing() {
 fn what_the_user_named_is_not_replaced_by_another_plan() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 2).igb("eth1", 0, 2).done()));
     let at = At::Matching("channels-set eth1".into());
-    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let (dir, before) = (Dir::new(), look(&sim));
     let again = Again::new(&sim, Intent { queues: Some(4), allow_disruption: true, ..balanced() });
     let out = go(&sim, &dir, &again, &mut Vec::new());
@@ -218,7 +218,7 @@ fn killed_at_every_write_it_is_recovered() {
         let before = look(&sim);
         let again = Again::new(&sim, balanced());
         let request = again.first();
-        sim.fault(Fault::KillAfter { at: At::Write(k) });
+        sim.fault(SimulatedFault::KillAfter { at: At::Write(k) });
         let (store, policy) = (mortal(&dir, &sim), policy_with(&again));
         assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy, &mut |_| {})), "write {k}");
         sim.clear_faults();
@@ -233,7 +233,7 @@ fn killed_at_every_write_it_is_recovered() {
 fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 2).done()));
     let at = At::Matching("ETHTOOL_SRXCLSRLINS".into());
-    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let (dir, before) = (Dir::new(), look(&sim));
     let wish = GroupWish {
         name: "latency".into(),

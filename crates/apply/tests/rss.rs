@@ -8,7 +8,7 @@ use ringwise_kfmt::{ethtool_ioctl, ethtool_nl};
 use ringwise_knob::rss::{LETTERS, default, simulate};
 use ringwise_knob::{IfRefused, Setting, compare, live};
 use ringwise_model::{Fact, Rss, RssContext, Snapshot, Table};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 const OLD: &str = "6.12.48";
 const NEW: &str = "6.18.2";
@@ -145,7 +145,7 @@ fn the_hash_fields_of_every_flow_type_are_set_and_rolled_back() {
         for f in &flows {
             let dir = Dir::new();
             sim.forget_writes();
-            sim.fault(Fault::Fail { at: At::Write(0), errno: 5, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(0), errno: 5, times: Times::Once });
             let out = apply(&sim, &dir, &[fields("eth2", f, more_fields(f))]).unwrap();
             assert_eq!(out.verdict, RunResult::PutBack, "{kernel}: {f}");
             assert_eq!(rss_of(&look(&sim)).fields[*f], rss_of(&before).fields[*f], "{kernel}: {f}");
@@ -175,7 +175,7 @@ fn a_failure_at_any_step_puts_all_of_it_back() {
             sim.ethtool_x_new("eth1", &default(128, 3)).unwrap();
             let before = look(&sim);
             sim.forget_writes();
-            sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
             let out = apply(&sim, &dir, &wanted).unwrap();
             if out.verdict == RunResult::Applied {
                 assert!(k >= 5, "{kernel}: {k} writes");

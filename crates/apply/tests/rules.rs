@@ -7,7 +7,7 @@ use ringwise_apply::{Outcome, RunResult};
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_knob::{IfRefused, Setting, compare, rules};
 use ringwise_model::{Fact, Rule, Rules, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn words(text: &str) -> Rule {
     parse_rule(text).unwrap().0
@@ -200,7 +200,7 @@ fn an_error_at_every_write_puts_everything_back() {
             let (sim, dir) = (make(), Dir::new());
             let before = look(&sim);
             let request = request_if(&before, &wanted, IfRefused::PutBack);
-            sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = run(&sim, &dir, &request).unwrap();
             match out.verdict {
                 RunResult::Applied => {

@@ -11,7 +11,7 @@ use ringwise_apply::{Ending, Event, Halt, OpenLock, Outcome, Phase, Policy, RunR
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -89,7 +89,7 @@ fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     let request = request(&before, &wanted());
-    sim.fault(Fault::KillAfter { at: At::Write(4) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(4) });
     let store = mortal(&dir, &sim);
     assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &here.policy(), &mut |_| {})));
     sim.clear_faults();

@@ -7,7 +7,7 @@ use crate::common::*;
 use ringwise_apply::{Refusal, RunResult};
 use ringwise_knob::{IfRefused, compare};
 use ringwise_model::{Fact, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 2).igb("eth0", 0, 8).mqnic("eth1", 1, 4).done()))
@@ -201,7 +201,7 @@ fn refusals_that_are_allowed_are_remembered() {
 fn accepted_and_ignored() {
     for (how, verdict) in [(IfRefused::Skip, RunResult::Applied), (IfRefused::PutBack, RunResult::PutBack)] {
         let (sim, dir) = (sim(), Dir::new());
-        sim.fault(Fault::Ignore { at: At::Matching("rx-0/rps_cpus".into()) });
+        sim.fault(SimulatedFault::Ignore { at: At::Matching("rx-0/rps_cpus".into()) });
         let before = look(&sim);
         let want = [xps("eth0", 1, "1"), rps("eth0", 0, "0-1"), rps("eth0", 1, "0-1")];
         let out = run(&sim, &dir, &request_if(&before, &want, how)).unwrap();
@@ -249,11 +249,11 @@ fn a_mask_on_its_way_is_looked_at_again() {
 #[test]
 fn busy_is_tried_again_within_a_bound() {
     let (sim, dir) = (sim(), Dir::new());
-    sim.fault(Fault::Fail { at: At::Write(0), errno: 16, times: Times::Once });
+    sim.fault(SimulatedFault::Fail { at: At::Write(0), errno: 16, times: Times::Once });
     let out = apply(&sim, &dir, &[rps("eth0", 0, "1")]).unwrap();
     assert_eq!((out.verdict, sim.writes()), (RunResult::Applied, 2));
     sim.forget_writes();
-    sim.fault(Fault::Fail { at: At::Matching("rps_cpus".into()), errno: 16, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("rps_cpus".into()), errno: 16, times: Times::Always });
     let out = apply(&sim, &dir, &[rps("eth0", 0, "2")]).unwrap();
     assert_eq!((out.verdict, sim.writes()), (RunResult::PutBack, 5));
     assert_eq!(out.failed.unwrap().errno, Some(16));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crate::error::{Activity, RequestError, ThreadError};
-use crate::load::{Service, answer, sink};
+use crate::load::{LoadService, answer, sink};
 use crate::pktgen::{self, Generated};
 use crate::programs;
 use crate::side::{ExternalProgram, Reply, Request};
@@ -15,7 +15,7 @@ use crate::{hello, load};
 pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Reply, RequestError>) + Send>;
 
 enum Up {
-    Service(Service),
+    Service(LoadService),
     Program(programs::Server),
 }
 

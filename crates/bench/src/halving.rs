@@ -5,7 +5,7 @@
 
 use crate::result::Verdict;
 use crate::rng::Rng;
-use crate::stats::{Paired, Rule, deviation, mean, paired, student_quantile};
+use crate::stats::{Paired, VerdictRule, deviation, mean, paired, student_quantile};
 
 /// Blocks of the last proof, as the budget allows.
 const PROOF: std::ops::RangeInclusive<u32> = 6..=20;
@@ -300,7 +300,7 @@ impl Halving {
         if let Some(last) = self.alive.first() {
             let (base, with): (Vec<f64>, Vec<f64>) = self.pairs.iter().copied().unzip();
             let p = paired(&base, &with, self.alpha, self.rng.clone().next_u64());
-            let rule = Rule {
+            let rule = VerdictRule {
                 alpha: self.alpha,
                 equivalent_percent: self.equivalent_percent,
                 higher_is_better: true,

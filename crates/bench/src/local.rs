@@ -57,7 +57,7 @@ impl Side for LocalSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::side::{Group, Load, Responder};
+    use crate::side::{LoadGroup, LoadGroups, Responder};
 
     const SOON: Duration = Duration::from_secs(20);
 
@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(at.len(), 2);
         let again = b.ask(Request::Answer(answer), SOON).unwrap_err().to_string();
         assert!(again.starts_with("b: a task that answers"), "{again}");
-        let group = Group { size_bytes: 64, threads: 2, to: at, ..Group::default() };
-        let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+        let group = LoadGroup { size_bytes: 64, threads: 2, to: at, ..LoadGroup::default() };
+        let load = LoadGroups { groups: vec![group], time: Duration::from_millis(50), ..LoadGroups::default() };
         a.start(Request::Load(load.clone())).unwrap();
         assert!(
             matches!(b.ask(Request::Count { devs: vec!["lo".into()] }, SOON), Ok(Reply::Counted(c)) if c.len() == 1)
@@ -78,7 +78,7 @@ mod tests {
         let Reply::Loaded(results) = a.finish(SOON).unwrap() else { panic!() };
         assert!(results[0].done_per_s > 0.0);
         // The next request follows at once and is stopped; its reply must not be taken for that of another request.
-        let long = Load { time: Duration::from_secs(3000), ..load };
+        let long = LoadGroups { time: Duration::from_secs(3000), ..load };
         a.start(Request::Load(long.clone())).unwrap();
         assert!(matches!(a.finish(Duration::from_millis(10)), Err(Error::Late { .. })));
         a.start(Request::Load(long)).unwrap();

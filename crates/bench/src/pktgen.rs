@@ -219,7 +219,7 @@ pub(crate) fn devices(text: &str) -> (Vec<String>, Vec<String>) {
 }
 
 /// What the ports have sent between two readings, one result each. Arrivals are unknown here: `done_per_s` is the rate
-/// that was sent, until [`crate::forward::Flow`] replaces it, and `lost_percent` is unknown.
+/// that was sent, until [`crate::forward::ForwardedPackets`] replaces it, and `lost_percent` is unknown.
 pub(crate) fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<LoadResult> {
     let idle = |i: usize| to[i].idle_us.saturating_sub(from[i].idle_us);
     let one = |(i, port): (usize, &PktgenPort)| {

@@ -35,7 +35,7 @@ pub struct RateSearch {
 
 /// The result of a search for one loss.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct RateFound {
     /// None: not even the lowest rate that was tried.
     pub found_per_s: Option<f64>,
     /// The lowest rate that lost more; `None`: no tried rate did.
@@ -133,7 +133,7 @@ impl RateSearch {
     }
 
     /// The result for one of the losses, also before the search has ended.
-    pub fn result(&self, loss_percent: f64) -> Found {
+    pub fn result(&self, loss_percent: f64) -> RateFound {
         let (found, fail) = self.bracket(loss_percent);
         // If the trials are used up, a rate may have failed only once.
         let above = |t: &&Tried| t.lost_percent > loss_percent && found.is_none_or(|f| t.per_s > f);
@@ -146,7 +146,7 @@ impl RateSearch {
             _ => Limit::Unknown,
         };
         let complete = self.trials > 0 && self.wish(loss_percent).is_none();
-        Found { found_per_s: found, above_per_s: above, trials: self.trials, limit, complete }
+        RateFound { found_per_s: found, above_per_s: above, trials: self.trials, limit, complete }
     }
 }
 

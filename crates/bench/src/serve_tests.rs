@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::remote::RemoteSide;
-use crate::side::{Error, Group, Load, LostReason, PROTOCOL, Request, RequestRefusal, Responder, Side};
+use crate::side::{Error, LoadGroup, LoadGroups, LostReason, PROTOCOL, Request, RequestRefusal, Responder, Side};
 use crate::wire::{RequestLine, read_line, write_request};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -31,8 +31,8 @@ fn served(silent: Duration, secret: Option<&str>, client: impl FnOnce(SocketAddr
 }
 
 fn long_load(to: SocketAddr) -> Request {
-    let group = Group { size_bytes: 64, threads: 1, to: vec![to], per_s: Some(1000.0), ..Group::default() };
-    Request::Load(Load { groups: vec![group], time: Duration::from_secs(3000), ..Load::default() })
+    let group = LoadGroup { size_bytes: 64, threads: 1, to: vec![to], per_s: Some(1000.0), ..LoadGroup::default() };
+    Request::Load(LoadGroups { groups: vec![group], time: Duration::from_secs(3000), ..LoadGroups::default() })
 }
 
 /// Waits until no more data arrives; fails after a while.
@@ -54,8 +54,8 @@ fn a_test_over_the_stream() {
         assert!(busy.contains("only one at a time"), "{busy}");
         let answer = Responder { bind: Some(at.ip()), threads: 1, ..Responder::default() };
         let Reply::Listening { at: to } = side.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
-        let group = Group { size_bytes: 64, threads: 1, to, ..Group::default() };
-        let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+        let group = LoadGroup { size_bytes: 64, threads: 1, to, ..LoadGroup::default() };
+        let load = LoadGroups { groups: vec![group], time: Duration::from_millis(50), ..LoadGroups::default() };
         let mut here = crate::local::LocalSide::new("here");
         let Reply::Loaded(r) = here.ask(Request::Load(load), SOON).unwrap() else { panic!() };
         assert!(r[0].done_per_s > 0.0);

@@ -38,7 +38,7 @@ pub enum Request {
     /// Receives datagrams, or a stream, and counts them until [`Request::Stop`].
     Sink(Sink),
     /// Sends for the given time; the reply comes at the end.
-    Load(Load),
+    Load(LoadGroups),
     /// Runs the kernel's packet generator; the reply comes at the end.
     Pktgen(Pktgen),
     /// Reads the counters of interfaces.
@@ -155,9 +155,9 @@ pub struct Sink {
 
 /// Groups that run at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Load {
+pub struct LoadGroups {
     /// At least one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<LoadGroup>,
     /// Time in which messages are sent and not counted.
     pub warmup: Duration,
     /// Measured time after the warm-up.
@@ -168,7 +168,7 @@ pub struct Load {
 
 /// A group of equal load threads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct LoadGroup {
     /// `latency`, `throughput`, or empty.
     pub name: String,
     /// Transport of all flows of the group.
@@ -285,7 +285,7 @@ pub enum ExternalProgram {
         /// Where the server of the other end listens.
         port: u16,
         /// iperf3 takes exactly one group.
-        load: Load,
+        load: LoadGroups,
     },
 }
 

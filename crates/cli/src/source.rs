@@ -13,7 +13,7 @@ use crate::args::{Common, SourceArgs};
 use crate::exit::{Fail, Result};
 use crate::out;
 use ringwise_text::plural;
-use ringwise_text::{RecordedBy, Recording};
+use ringwise_text::{RecordedBy, RecordingName};
 
 pub(crate) struct Source {
     pub host: Arc<dyn Host>,
@@ -24,7 +24,7 @@ pub(crate) struct Source {
     /// The directory of the recording, if it is below the named one.
     pub nested: Option<Nested>,
     /// The file of `--from`, for proposed commands.
-    pub recording: Recording,
+    pub recording: RecordingName,
     /// The program that made the recording; `None`: the host is not a recording.
     pub recorded_by: Option<RecordedBy>,
 }
@@ -98,7 +98,7 @@ fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
 pub(crate) fn live() -> Result<Source> {
     let real = Real::new().map_err(Fail::from)?;
     let host = Arc::new(real);
-    let recording = Recording::default();
+    let recording = RecordingName::default();
     Ok(Source { host, recorded: false, passive: false, nested: None, recording, recorded_by: None })
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn recording(path: &Path) -> ringwise_sys::Result<Source> {
         false => RecordedBy::Ringwise { version: captured.info().tool.clone() },
     };
     let host = ringwise_discover::sos::report(Arc::new(captured));
-    let recording = Recording::of(Some(path));
+    let recording = RecordingName::of(Some(path));
     Ok(Source { host, recorded: true, passive: false, nested, recording, recorded_by: Some(recorded_by) })
 }
 

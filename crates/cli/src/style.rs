@@ -1,7 +1,7 @@
 //! The capabilities of the output (width, colours, character set), from arguments, environment and standard output.
 
 use ringwise_sys::proc;
-use ringwise_text::{Recording, Style};
+use ringwise_text::{RecordingName, Style};
 
 use crate::args::{ColourWhen, Common};
 
@@ -34,7 +34,7 @@ pub(crate) fn detect(c: &Common) -> Style {
         verbose: c.verbose,
         utc: c.utc,
         raw: false,
-        recording: Recording::default(),
+        recording: RecordingName::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use ringwise_apply::RunResult;
 use ringwise_knob::{Address, Reason};
 use ringwise_model::{Action, ConfiguredBy, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};
 use ringwise_plan::Plan;
-use ringwise_testkit::sim::{At, Fault, Times, build};
+use ringwise_testkit::sim::{At, SimulatedFault, Times, build};
 
 fn card() -> Snapshot {
     build::host(8, 2).kernel("6.18.15").mqnic("eth0", 0, 8).linked().done()
@@ -238,7 +238,7 @@ fn a_failure_at_every_write_on_the_way_out() {
             let lay = applied_layout();
             let before = lay.look();
             lay.sim.forget_writes();
-            lay.sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            lay.sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = lay.run(&p, true);
             let what = format!("errno {errno} at write {k}: {:?}", out.failed);
             match out.verdict {
@@ -247,7 +247,7 @@ fn a_failure_at_every_write_on_the_way_out() {
                 other => panic!("{what}: {other:?} {:?}", out.put_back_incomplete),
             }
         }
-        for at in [Fault::KillBefore { at: At::Write(k) }, Fault::KillAfter { at: At::Write(k) }] {
+        for at in [SimulatedFault::KillBefore { at: At::Write(k) }, SimulatedFault::KillAfter { at: At::Write(k) }] {
             let lay = applied_layout();
             let before = lay.look();
             lay.sim.forget_writes();
@@ -304,7 +304,7 @@ fn a_context_on_removed_queues_is_reported_to_move_and_moves() {
 fn without_its_rules_no_queue_is_left_out_of_the_table() {
     let lay = Lay::on(&card());
     let before = lay.look();
-    let refused = || Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always };
+    let refused = || SimulatedFault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always };
     lay.sim.fault(refused());
     let out = lay.apply(&group(2, &[443, 53]));
     assert_eq!(out.verdict, RunResult::PutBack, "{out:#?}");
@@ -322,7 +322,7 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
 #[test]
 fn each_refused_kind_of_rule_is_remembered() {
     let lay = Lay::on(&card());
-    lay.sim.fault(Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always });
+    lay.sim.fault(SimulatedFault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always });
     let kind = |flow: &str, field: &str| Flow::Match { flow: flow.into(), fields: [(field.into(), "7".into())].into() };
     let mut three = group(2, &[443]);
     three.groups[0].flows.extend([kind("udp4", "vlan"), kind("udp4", "tos")]);

@@ -11,10 +11,10 @@ use ringwise_model::errno::{EIO, ENOSPC, EOPNOTSUPP};
 use ringwise_model::{
     ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, NotSampled, Snapshot, Table, Wish,
 };
-use ringwise_plan::{BulkPolicy, GroupSizes, Plan, SampledGroups, Undecided};
+use ringwise_plan::{BulkPolicy, GroupSizes, GroupsUndecided, Plan, SampledGroups};
 use ringwise_render::plan as page;
 use ringwise_testkit::lane::everything;
-use ringwise_testkit::sim::{At, Fault, Times, build};
+use ringwise_testkit::sim::{At, SimulatedFault, Times, build};
 use ringwise_text::Style;
 
 /// A NIC with eight queues that supports all knobs.
@@ -149,7 +149,7 @@ fn a_failure_at_every_write_puts_everything_back() {
         for (errno, strict) in [(EIO, false)].into_iter().chain(tried.into_iter().map(|e| (e, true))) {
             let lay = Lay::on(&sim());
             let before = lay.look();
-            lay.sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            lay.sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = lay.run(&p, strict);
             let what = format!("errno {errno} at write {k}: {:?}", out.failed);
             match out.verdict {
@@ -172,7 +172,7 @@ fn a_failure_at_every_write_puts_everything_back() {
 fn killed_at_every_write_it_is_recovered() {
     let (p, writes) = writes();
     for k in 0..writes {
-        for at in [Fault::KillBefore { at: At::Write(k) }, Fault::KillAfter { at: At::Write(k) }] {
+        for at in [SimulatedFault::KillBefore { at: At::Write(k) }, SimulatedFault::KillAfter { at: At::Write(k) }] {
             let lay = Lay::on(&sim());
             let before = lay.look();
             let what = format!("{at:?}");
@@ -226,7 +226,7 @@ fn a_recording_cannot_be_sampled() {
     };
     let (without, with) = (run(&[]), run(&["--sample", "2s"]));
     assert_eq!((&with.target, &with.groups), (&without.target, &without.groups));
-    let why = Undecided::NotSampled { why: NotSampled::NotRecorded };
+    let why = GroupsUndecided::NotSampled { why: NotSampled::NotRecorded };
     let undecided = |s: &SampledGroups| s.sizes == GroupSizes::Kept { why } && s.policy == BulkPolicy::Kept { why };
     assert!(!with.sampled.is_empty() && with.sampled.iter().all(undecided), "{:?}", with.sampled);
     let said = |p: &Plan| p.warnings.iter().any(|w| w.contains("cannot be sampled"));

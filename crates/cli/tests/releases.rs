@@ -11,9 +11,9 @@ use ringwise_discover::{Options, snapshot};
 use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, compare, live};
 use ringwise_model::{Intent, Requested, Snapshot};
 use ringwise_plan::{Plan, plan};
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 use ringwise_testkit::dir::Dir;
-use ringwise_testkit::sim::{At, Fault, Sim, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build};
 
 fn releases() -> Vec<PathBuf> {
     let dir = root().join("fixtures/releases");
@@ -74,7 +74,7 @@ fn write_release(dir: &Path) {
     let sim = sim();
     let host: Arc<dyn Host> = sim.clone();
     std::fs::create_dir_all(dir).unwrap();
-    let recorder = Arc::new(Recorder::new(Shared(host.clone())));
+    let recorder = Arc::new(CaptureRecorder::new(Shared(host.clone())));
     let recording: Arc<dyn Host> = recorder.clone();
     let now = look(&recording);
     recorder.finish().write_tar(&dir.join("capture.tar.gz")).unwrap();
@@ -89,7 +89,7 @@ fn write_release(dir: &Path) {
     };
     assert_eq!(run(&first(), IfRefused::PutBack).verdict, RunResult::Applied);
     // A setting that the device accepts and ignores, which is learned.
-    sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
+    sim.fault(SimulatedFault::Ignore { at: At::Matching("tx-5".into()) });
     assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
     sim.clear_faults();
     let request = Request {

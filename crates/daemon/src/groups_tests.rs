@@ -8,9 +8,9 @@ use ringwise_adapt::groups::{GroupChange, GroupChoice, GroupPolicy, Groups};
 use ringwise_apply::{Policy, Request, restore_balanced};
 use ringwise_knob::Setting;
 use ringwise_model::{Coalesce, CpuId, Goal, Intent};
-use ringwise_observe::{CpuRates, Drops, Flow, LinkRates, QueueRates, Rates};
+use ringwise_observe::{CpuRates, DirectionRates, Drops, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
+use ringwise_testkit::sim::{ArrivalQueue, ArrivingPackets, Sim, build};
 
 use super::EVERY;
 use crate::event::Event;
@@ -56,7 +56,11 @@ fn rates(rig: &Rig, t: Traffic) -> Rates {
         let interrupts = Some(packets / t.packets_per_interrupt);
         QueueRates { packets: Some(packets), interrupts, cpu, ..of_queue(q) }
     };
-    let flow = |packets: u64| Flow { packets: Some(packets), bytes: Some(packets * t.frame_bytes), ..Flow::default() };
+    let flow = |packets: u64| DirectionRates {
+        packets: Some(packets),
+        bytes: Some(packets * t.frame_bytes),
+        ..DirectionRates::default()
+    };
     let drops = Drops { nic: Some(t.drops), stack: Some(0), tx: Some(0), ..Drops::default() };
     let link = LinkRates {
         queues: (0..8).map(queue).collect(),
@@ -99,7 +103,7 @@ fn uneven(rig: &Rig, service: &mut Service, n: u32) {
             let packets = if at.is_multiple_of(8) { 90 } else { 20 };
             by_queue[table[at] as usize] += packets;
             let (bytes, segments) = (packets * 100, packets);
-            rig.sim.receive(DEV, Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes, segments });
+            rig.sim.receive(DEV, ArrivingPackets { hash, queue: ArrivalQueue::ByTable, packets, bytes, segments });
         }
         let nic = rig.now().nic(DEV).unwrap().clone();
         let cpu = |q: u32| {

@@ -9,7 +9,7 @@ use ringwise_knob::learned::LearnedWrite;
 use ringwise_model::{CpuId, Goal, Title};
 use ringwise_observe::CpuRates;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{Arrival, ArrivalQueue, At, Fault, Quirk};
+use ringwise_testkit::sim::{ArrivalQueue, ArrivingPackets, At, Quirk, SimulatedFault};
 
 use crate::control::ControlRequest;
 use crate::event::Event;
@@ -52,7 +52,13 @@ fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool)
             by_queue[if helps { &now } else { first }[hash as usize % now.len()] as usize] += packets;
             rig.sim.receive(
                 DEV,
-                Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes: packets * 100, segments: packets },
+                ArrivingPackets {
+                    hash,
+                    queue: ArrivalQueue::ByTable,
+                    packets,
+                    bytes: packets * 100,
+                    segments: packets,
+                },
             );
         }
         let nic = rig.now().nic(DEV).unwrap().clone();
@@ -403,7 +409,7 @@ fn a_base_that_cannot_be_restored_is_not_tried_again_where_it_takes_the_link_dow
             seconds(&rig, service, &first, 1, true);
         }
         // The driver does not accept the base.
-        rig.sim.fault(Fault::Ignore { at: At::Every });
+        rig.sim.fault(SimulatedFault::Ignore { at: At::Every });
         follow(&rig, service, &first, 10);
         let tries =
             |service: &Service| service.state.actions.iter().filter(|a| a.cause == ActionCause::LoadRestored).count();

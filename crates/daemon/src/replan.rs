@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{Store, Verify};
 use ringwise_discover::Options;
-use ringwise_intent::{AppliedRecord, ManualChangePolicy, Part, Planning, PlanningHost, Wanted};
+use ringwise_intent::{AppliedPart, AppliedRecord, ManualChangePolicy, Planning, PlanningHost, Wanted};
 use ringwise_knob::{IfRefused, ManualChange, Origin, Setting, Step};
 use ringwise_model::{Intent, Nic, Snapshot};
 use ringwise_plan::Plan;
@@ -45,10 +45,10 @@ pub(crate) fn configured(s: &Snapshot, basis: &Basis) -> Option<Intent> {
 }
 
 /// The part that decides an interface. `None`: nothing was requested for it.
-pub(crate) fn part<'a>(parts: &'a [Part], dev: &str, configured: Option<&Intent>) -> Option<&'a Part> {
+pub(crate) fn part<'a>(parts: &'a [AppliedPart], dev: &str, configured: Option<&Intent>) -> Option<&'a AppliedPart> {
     let named = parts.iter().find(|p| !p.whole && p.devs.iter().any(|d| d == dev));
     let covers = |devs: &[String]| devs.is_empty() || devs.iter().any(|d| d == dev);
-    let now = |p: &&Part| p.from_config && configured.is_some_and(|i| covers(&i.devs));
+    let now = |p: &&AppliedPart| p.from_config && configured.is_some_and(|i| covers(&i.devs));
     named.or_else(|| parts.iter().find(|p| p.whole && (covers(&p.devs) || now(p))))
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn plan_adjusted(dev: &str, basis: &Basis, adjust: &dyn Fn(&mut Inten
 }
 
 fn plan_part(
-    p: &Part,
+    p: &AppliedPart,
     own: &BTreeSet<String>,
     s: &Snapshot,
     standing: &AppliedRecord,
@@ -165,7 +165,7 @@ fn plan_intent(
 }
 
 /// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.
-fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
+fn intent(p: &AppliedPart, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
     match basis.wanted.filter(|w| p.whole && p.from_config && w.file().is_some()) {
         Some(w) => w.intent(s).map(|(intent, _)| intent).map_err(|e| e.to_string()),
         None => Ok(p.intent.clone()),

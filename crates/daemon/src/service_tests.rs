@@ -12,7 +12,7 @@ use ringwise_model::{CpuId, Goal, Intent, IntentFlags, Requested, Snapshot, Titl
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Clock, Host};
 use ringwise_testkit::dir::Dir;
-use ringwise_testkit::sim::{At, Fault, Sim, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build};
 
 use crate::control::{ControlReply, ControlRequest};
 use crate::event::Event;
@@ -292,7 +292,7 @@ fn what_the_kernel_moved_comes_home_after_a_failed_transaction() {
         rig.sim.cpu_offline(CpuId(3));
         service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
         rig.sim.forget_writes();
-        rig.sim.fault(Fault::Vanish { at: At::Write(3), dev: "eth1".into() });
+        rig.sim.fault(SimulatedFault::Vanish { at: At::Write(3), dev: "eth1".into() });
         service.look(true);
         let last = service.state.actions.last().map(|a| a.ending);
         assert!(last.is_some_and(|e| e != ActionEnding::Kept), "{:?}", service.state.actions);

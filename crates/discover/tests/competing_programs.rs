@@ -7,7 +7,7 @@ use crate::common::machine::Machine;
 use ringwise_discover::competing_programs::{DEVICES, find};
 use ringwise_discover::{competing_programs, forget_others};
 use ringwise_model::Fact;
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 
 fn programs_text(host: &dyn Host) -> Vec<String> {
     find(host)
@@ -64,7 +64,7 @@ fn each_with_what_it_sets() {
 
 #[test]
 fn a_recording_keeps_these_words_and_no_others() {
-    let recorder = Arc::new(Recorder::new(machine().host()));
+    let recorder = Arc::new(CaptureRecorder::new(machine().host()));
     let live = programs_text(recorder.as_ref());
     let mut recording = recorder.finish();
     forget_others(&mut recording);

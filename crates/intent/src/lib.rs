@@ -39,6 +39,7 @@ pub use replan::{unchanged_settings, without_names};
 pub use request::request;
 pub use ringwise_plan::xps_masks;
 pub use standing::{
-    Applied, AppliedRecord, FILE as STANDING_FILE, Part, Parts, command_again, join_goals, plan as plan_in_effect,
+    Applied, AppliedPart, AppliedParts, AppliedRecord, FILE as STANDING_FILE, command_again, join_goals,
+    plan as plan_in_effect,
 };
 pub use wanted::{Wanted, load as load_config, members, names, of_flags, read};

@@ -73,9 +73,9 @@ impl AppliedRecord {
 
     /// What each apply in effect requested, newest first, with those of its interfaces that no later one names. Transactions
     /// before one of the whole host, or before one whose request is unknown, are not in it.
-    pub fn parts(&self, s: &Snapshot) -> Parts {
+    pub fn parts(&self, s: &Snapshot) -> AppliedParts {
         let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
-        let mut out = Parts::default();
+        let mut out = AppliedParts::default();
         for a in self.applied.iter().rev() {
             let Some(r) = &a.requested else {
                 out.unknown = Some(a.clone());
@@ -89,7 +89,7 @@ impl AppliedRecord {
             let from_config = r.intent.config.is_some() && r.flags.as_ref().is_some_and(|f| f.goal.is_none());
             if whole || !devs.is_empty() {
                 let (intent, allowed_disruption) = (judged(&r.intent, &devs), r.intent.allow_disruption);
-                out.list.push(Part { intent, whole, devs, from_config, allowed_disruption });
+                out.list.push(AppliedPart { intent, whole, devs, from_config, allowed_disruption });
             }
             if whole {
                 break;
@@ -101,16 +101,16 @@ impl AppliedRecord {
 
 /// What is in effect, apply by apply.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct AppliedParts {
     /// Newest first.
-    pub list: Vec<Part>,
+    pub list: Vec<AppliedPart>,
     /// The newest transaction whose request is unknown.
     pub unknown: Option<Applied>,
 }
 
 /// One apply, as it was requested.
 #[derive(Debug)]
-pub struct Part {
+pub struct AppliedPart {
     /// What was requested, limited to `devs`, without the permission to interrupt traffic.
     pub intent: Intent,
     /// The apply was for the whole host: for all interfaces that no later apply names.
@@ -123,7 +123,7 @@ pub struct Part {
     pub allowed_disruption: bool,
 }
 
-impl Part {
+impl AppliedPart {
     /// CPUs that may serve the queues of this interface ([`ringwise_plan::permitted_cpus`]). `None`: unknown, or the layout decides more.
     pub fn permitted_cpus(&self, topology: &Topology, nic: &Nic) -> Option<CpuSet> {
         ringwise_plan::permitted_cpus(topology, nic, &self.intent)

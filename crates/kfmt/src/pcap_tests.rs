@@ -9,9 +9,9 @@ fn all(file: &[u8], chunk: usize) -> Result<(Vec<Read>, bool), String> {
     let (mut at, mut have, mut out) = (0usize, chunk.min(file.len()), Vec::new());
     loop {
         match r.step(&file[at..have]).map_err(|e| e.to_string())? {
-            Step::Need(_) if have == file.len() => return Ok((out, at == file.len())),
-            Step::Need(_) => have = (have + chunk).min(file.len()),
-            Step::Skip(n) => {
+            PcapStep::Need(_) if have == file.len() => return Ok((out, at == file.len())),
+            PcapStep::Need(_) => have = (have + chunk).min(file.len()),
+            PcapStep::Skip(n) => {
                 let to = at.saturating_add(n as usize);
                 if to > file.len() {
                     return Ok((out, false));
@@ -19,7 +19,7 @@ fn all(file: &[u8], chunk: usize) -> Result<(Vec<Read>, bool), String> {
                 at = to;
                 have = have.max(at);
             }
-            Step::Packet { used, link, data, wire } => {
+            PcapStep::Packet { used, link, data, wire } => {
                 out.push((link, data.to_vec(), wire));
                 at += used;
             }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use ringwise_model::CpuSet;
 
 use super::*;
-use crate::rates::{Drops, Flow};
+use crate::rates::{DirectionRates, Drops};
 
 fn queue(dir: Dir, queue: u32, cpu: u32, packets: u64, drops: u64) -> QueueRates {
     QueueRates {
@@ -91,7 +91,7 @@ fn quiet_and_unknown() {
     assert_eq!((b.busiest.as_ref().unwrap().load, &b.busiest.unwrap().queue), (CpuLoadLevel::Fine, &None));
     let mut r = rates(Drops::default(), Vec::new(), vec![CpuRates::default()]);
     r.links.get_mut("eth1").unwrap().tx =
-        Flow { line_percent: Some(96.0), line_packets_percent: Some(20.0), ..Flow::default() };
+        DirectionRates { line_percent: Some(96.0), line_packets_percent: Some(20.0), ..DirectionRates::default() };
     let b = Bottleneck::of(&r);
     assert_eq!(b.busiest, None);
     assert_eq!(b.full, [FullLink { link: "eth1".into(), dir: Dir::Tx, percent: 96.0, by_packets: false }]);

@@ -29,7 +29,7 @@ impl ComparedFigure {
 
 /// The comparison, by interface and for the host.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Comparison {
+pub struct WindowComparison {
     /// By name of the interface; interfaces of either window. Each has the same figures in the same order.
     pub links: BTreeMap<String, Vec<ComparedFigure>>,
     /// Figures of the CPUs, backlogs and sockets of the host.
@@ -123,7 +123,7 @@ const HOST: [OfHost; 5] = [
     }),
 ];
 
-impl Comparison {
+impl WindowComparison {
     /// Without a second window each figure has its `before` only.
     pub fn of(before: &Rates, after: Option<&Rates>) -> Self {
         let mut out = Self::default();

@@ -29,7 +29,7 @@ mod unhashed;
 mod worker;
 
 pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, CpuLoadLevel, FullLink, HotQueue, PacketLoss};
-pub use compare::{ComparedFigure, Comparison};
+pub use compare::{ComparedFigure, WindowComparison};
 pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, LinkCounters, Source, increase, kind_of};
 pub use flows::{ClassCount, Flows, HELD, QueueFlows, TopFlow};
 pub use interrupts::Interrupts;
@@ -38,7 +38,7 @@ pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
 pub use programs::{BUSY_PERCENT, ProcessTimes, ThreadTimes, read_permitted};
 pub use queues::{Balance, QueueMark, QueueRates};
-pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
+pub use rates::{CpuRates, DirectionRates, Drops, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
 pub use sampling::sampling_divisor;
 pub use stalls::{STUCK_MS, StallDetector, StallKind, Stuck};

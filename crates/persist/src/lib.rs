@@ -24,6 +24,6 @@ pub use conflicts::conflicts;
 pub use error::{Class, Error, Next, Result};
 pub use installation::{Installation, next_boot, remove};
 pub use mark::{forget, is_boot_unproven, mark_boot_good};
-pub use mode::{Mode, service_is_enabled};
+pub use mode::{BootMode, service_is_enabled};
 pub use place::config_refused;
 pub use units::Units;

@@ -83,8 +83,8 @@ pub use refusal::{InvalidSetting, Refusal};
 pub use rps::rps_helpers;
 pub use rules::{RuleText, explain_rule, rules};
 pub use sampled_groups::{
-    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, SMALL_FRAME_BYTES, SampledGroups,
-    SampledPlacement, Undecided,
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, GroupsUndecided, PlacementChoice, SMALL_FRAME_BYTES,
+    SampledGroups, SampledPlacement,
 };
 pub use score::{Score, score};
 pub use xps::{chooses_xps_masks, xps_masks};

@@ -14,7 +14,7 @@ const BYTES: u64 = 32 << 20;
 
 /// Counters at the beginning and at the end of an interval.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub struct MeasuredWindow {
     /// Interfaces and queues that are compared; the same for both samples.
     pub layout: Layout,
     /// Beginning of the window.
@@ -29,9 +29,9 @@ pub struct Measured {
     /// Name of the host that recorded it.
     pub host: String,
     /// The window before the change; it always has an end.
-    pub before: Window,
+    pub before: MeasuredWindow,
     /// The last window that was begun after the change; `None`: no window was begun.
-    pub after: Option<Window>,
+    pub after: Option<MeasuredWindow>,
     /// Lines that could not be read.
     pub notes: Vec<String>,
 }
@@ -50,7 +50,7 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 /// Creates the file with the window before the change.
-pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
+pub fn write(path: &Path, host: &str, before: &MeasuredWindow) -> Result<()> {
     // Transaction numbers are used once, so a file of this name belongs to a journal that was deleted.
     let _ = std::fs::remove_file(path);
     let mut r = Recorder::open(path, host, before.first.unix_time)?;
@@ -79,14 +79,14 @@ pub fn end(path: &Path, c: &Counters) -> Result<()> {
 /// Reads a measurement. The window before the change must have an end.
 pub fn read(path: &Path) -> Result<Measured> {
     let mut lines = Replay::open(path, None)?;
-    let mut windows: Vec<Window> = Vec::new();
+    let mut windows: Vec<MeasuredWindow> = Vec::new();
     let (mut host, mut layout, mut begun) = (String::new(), Layout::default(), false);
     while let Some(entry) = lines.next_entry()? {
         match entry {
             RecordingLine::Begin { host: name, .. } => (host, begun) = (name, true),
             RecordingLine::Layout(l) => layout = l,
             RecordingLine::Sample(c) if begun => {
-                windows.push(Window { layout: layout.clone(), first: c, last: None });
+                windows.push(MeasuredWindow { layout: layout.clone(), first: c, last: None });
                 begun = false;
             }
             RecordingLine::Sample(c) => {

@@ -39,8 +39,8 @@ pub mod terminal;
 pub mod trust;
 
 pub use capture::{
-    Captured, Info, RecordedAnswer, Recorder, Recording, Redacted, Refusal, Reply, RequestKey, captures,
-    directories_of_captures, has_capture_name,
+    CaptureRecorder, Captured, Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey,
+    captures, directories_of_captures, has_capture_name,
 };
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};

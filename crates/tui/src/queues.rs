@@ -5,7 +5,7 @@ use ratatui_core::layout::Rect;
 use super::history::{Curve, curve, top};
 use super::lines::counted_by;
 use super::panel::{heading, window};
-use super::row_selection::{Row, RowMark};
+use super::row_selection::{QueueRow, RowMark};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
 use ringwise_model::Dir;
@@ -32,7 +32,7 @@ const COLUMNS: [Column; 15] = [
 ];
 const TREND: u16 = 16;
 
-fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
+fn row(v: &View, q: &QueueRow<'_>, seconds: f64) -> Vec<Cell> {
     let mark = q.mark();
     let big = |n: f64| thousands(n.round() as u64);
     let missing = match mark {

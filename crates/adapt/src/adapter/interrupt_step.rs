@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{Adapter, LONGEST_RETRY, Permitted, Phase, RETRY, Signals};
 use crate::action::{AdapterAction, Forbidden, OffReason, RestReason};
 use crate::interrupts::{InterruptSituation, is_busy, propose};
-use crate::judge::{Measured, SAMPLES};
+use crate::judge::{MeasuredLoads, SAMPLES};
 use crate::limits::{LimitReached, Limits};
-use crate::load::{Sample, WINDOW};
+use crate::load::{LoadSample, WINDOW};
 use crate::moves::{InterruptMove, Moves, NoStep};
 use crate::propose::Proposal;
 
@@ -84,7 +84,7 @@ impl Interrupts {
 
 impl Adapter {
     /// A queue that another CPU serves than the one to which its interrupt moved: a manual change takes precedence.
-    pub(super) fn compare_interrupts(&mut self, sample: &Sample) -> Option<AdapterAction> {
+    pub(super) fn compare_interrupts(&mut self, sample: &LoadSample) -> Option<AdapterAction> {
         let elsewhere = |(queue, place): (&u32, &Place)| {
             let cpu = sample.queues.get(*queue as usize).and_then(|q| q.cpu);
             cpu.is_some_and(|cpu| cpu != place.now)
@@ -135,7 +135,7 @@ impl Adapter {
         &mut self,
         now: Duration,
         signals: &Signals<'_>,
-    ) -> Result<(Proposal, Measured), Option<RestReason>> {
+    ) -> Result<(Proposal, MeasuredLoads), Option<RestReason>> {
         // It is unknown which queues others use.
         if signals.forbidden.contains(&Forbidden::Unknown) {
             return Err(None);
@@ -162,7 +162,7 @@ impl Adapter {
         let rests = |queue: u32| limits.rests(queue as usize, now);
         let proposed = propose(&InterruptSituation { samples: &samples, permitted, rests: &rests });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
-        let before = |p: &Proposal| Measured::of_all_time(newest, &p.involved());
+        let before = |p: &Proposal| MeasuredLoads::of_all_time(newest, &p.involved());
         measured(proposed, before).map_err(|reason| {
             if reason.is_none() {
                 self.interrupts.wait(now);
@@ -175,8 +175,8 @@ impl Adapter {
 /// A step with the loads before it. `Err(None)`: none is worth it now.
 pub(super) fn measured(
     proposed: Result<Proposal, NoStep>,
-    before: impl Fn(&Proposal) -> Option<Measured>,
-) -> Result<(Proposal, Measured), Option<RestReason>> {
+    before: impl Fn(&Proposal) -> Option<MeasuredLoads>,
+) -> Result<(Proposal, MeasuredLoads), Option<RestReason>> {
     match proposed {
         Ok(p) => before(&p).map(|before| (p, before)).ok_or(None),
         Err(NoStep::TooFewTimes { known }) => Err(Some(RestReason::TooFewTimes { known })),

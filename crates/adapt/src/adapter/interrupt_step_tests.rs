@@ -60,12 +60,12 @@ impl Host {
             };
             (cpu, known)
         };
-        let sample = Sample {
+        let sample = LoadSample {
             at: self.now,
             queues: (0..).zip(&self.cpus).map(queue).collect(),
             cpus: (0..6).map(cpu).collect(),
             out_of_order: Some(0),
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let permitted = self.permitted.as_ref().map_or(Permitted::Unknown, Permitted::Cpus);
         let forbidden = &self.forbidden;

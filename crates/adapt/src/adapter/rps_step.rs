@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::interrupt_step::{Retry, measured};
 use super::{Adapter, Mask, Phase, Signals};
 use crate::action::{AdapterAction, Forbidden, OffReason, RestReason};
-use crate::judge::{Measured, SAMPLES};
+use crate::judge::{MeasuredLoads, SAMPLES};
 use crate::limits::{LimitReached, Limits};
 use crate::load::WINDOW;
 use crate::moves::RpsMove;
@@ -77,7 +77,7 @@ impl Adapter {
         &mut self,
         now: Duration,
         signals: &Signals<'_>,
-    ) -> Result<(Proposal, Measured), Option<RestReason>> {
+    ) -> Result<(Proposal, MeasuredLoads), Option<RestReason>> {
         let Some(mask) = signals.rps.filter(|_| !signals.forbidden.contains(&Forbidden::Unknown)) else {
             return Err(None);
         };
@@ -94,7 +94,7 @@ impl Adapter {
         let helpers = mask.helpers.ok_or(Some(RestReason::CpusNotRead))?;
         let proposed = propose(&RpsSituation { samples: &samples, queue: mask.queue, mask: mask.cpus, helpers });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
-        let before = |p: &Proposal| Measured::of_steering(newest, &p.involved());
+        let before = |p: &Proposal| MeasuredLoads::of_steering(newest, &p.involved());
         measured(proposed, before).map_err(|reason| {
             if reason.is_none() {
                 self.masks.wait(now);

@@ -2,7 +2,7 @@ use super::*;
 use crate::action::Settled;
 use crate::adapter::tests::fewer_and_fewer;
 use crate::judge::{KeepReason, RestoreReason};
-use crate::load::{CpuLoadSample, QueueSample, Sample};
+use crate::load::{CpuLoadSample, LoadSample, QueueSample};
 use crate::moves::{BusyFor, Moves};
 
 const fn s(n: u64) -> Duration {
@@ -76,12 +76,12 @@ impl Host {
             interrupt: None,
         };
         let out_of_order = Some(if self.mask.is_empty() { 0 } else { self.out_of_order });
-        let sample = Sample {
+        let sample = LoadSample {
             at: self.now,
             queues: vec![queue],
             cpus: (0..8).map(cpu).collect(),
             out_of_order,
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let rps = self.readable.then_some(Mask { queue: 0, cpus: &self.mask, helpers: self.helpers.as_ref() });
         let forbidden = &self.forbidden;

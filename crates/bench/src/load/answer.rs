@@ -10,7 +10,7 @@ use ringwise_sys::load::room_for_files;
 
 use crate::error::LoadError;
 use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
-use crate::load::service::{LOOK, Service, ServiceRequest, StateLimit, Worker, start};
+use crate::load::service::{LOOK, LoadService, ServiceRequest, StateLimit, Worker, start};
 use crate::side::{Responder, Taken};
 
 /// The most answers that wait for their time; further requests wait in the socket.
@@ -22,7 +22,7 @@ const IN_A_ROW: usize = 64;
 /// Each thread has one socket. A delay applies to each answer separately, so answers do not queue behind each other.
 ///
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
-pub fn answer(a: &Responder) -> Result<Service, LoadError> {
+pub fn answer(a: &Responder) -> Result<LoadService, LoadError> {
     let delay = Duration::from_micros(a.delay_us.into());
     start(&ServiceRequest { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
 }

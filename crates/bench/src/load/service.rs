@@ -32,13 +32,13 @@ pub(super) struct Worker<'a> {
 }
 
 /// Running threads, which end when this value is dropped.
-pub struct Service {
+pub struct LoadService {
     at: Vec<SocketAddr>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Taken>>,
 }
 
-impl Service {
+impl LoadService {
     /// The address where each thread listens.
     pub fn at(&self) -> &[SocketAddr] {
         &self.at
@@ -55,7 +55,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for LoadService {
     fn drop(&mut self) {
         self.end();
     }
@@ -70,13 +70,13 @@ pub(super) struct ServiceRequest<'a> {
 }
 
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
-pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &StateLimit) -> Taken) -> Result<Service, LoadError> {
+pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &StateLimit) -> Taken) -> Result<LoadService, LoadError> {
     check::threads(asked.threads)?;
     let ip = asked.bind.ok_or(LoadError::NoBindAddress)?;
     check::one_host(ip).map_err(|why| LoadError::BindAddress { ip, why })?;
     ringwise_sys::load::room_for_files(u64::from(asked.threads) * 2 + 256)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let mut service = Service { at: Vec::new(), stop, threads: Vec::new() };
+    let mut service = LoadService { at: Vec::new(), stop, threads: Vec::new() };
     let (ready, all_ready) = mpsc::channel();
     for i in 0..asked.threads as usize {
         let failed = |e: io::Error| LoadError::Listen { ip, error: e.into() };

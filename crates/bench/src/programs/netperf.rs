@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicBool;
 use crate::error::ProgramError;
 use crate::programs::{ChildOutput, cpu, end, together};
 use crate::result::{BitRateLayer, Latency, LoadResult, Unit};
-use crate::side::{Group, Load, Pattern, Protocol};
+use crate::side::{LoadGroup, LoadGroups, Pattern, Protocol};
 
 const SELECTORS: &str = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,MEAN_LATENCY,STDDEV_LATENCY,P50_LATENCY,\
 P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,REMOTE_CPU_UTIL";
 
-pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
+pub(crate) fn run(port: u16, load: &LoadGroups, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     for g in &load.groups {
         check(g)?;
     }
@@ -40,7 +40,7 @@ fn left(all: &[ChildOutput]) -> Result<Vec<String>, ProgramError> {
     all.iter().map(one).collect()
 }
 
-fn check(g: &Group) -> Result<(), ProgramError> {
+fn check(g: &LoadGroup) -> Result<(), ProgramError> {
     if g.per_s.is_some() {
         return Err(ProgramError::NetperfRate);
     }
@@ -53,12 +53,12 @@ fn check(g: &Group) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn lists(port: u16, load: &Load, seconds: u64) -> Vec<Vec<String>> {
+fn lists(port: u16, load: &LoadGroups, seconds: u64) -> Vec<Vec<String>> {
     let all = load.groups.iter().flat_map(|g| (0..g.threads as usize).map(move |i| (g, i)));
     all.map(|(g, i)| args(port, g, i, seconds)).collect()
 }
 
-fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
+fn args(port: u16, g: &LoadGroup, i: usize, seconds: u64) -> Vec<String> {
     let test = match (g.protocol, g.pattern) {
         (Protocol::Tcp, Pattern::Send) => "TCP_STREAM",
         (Protocol::Tcp, _) => "TCP_RR",
@@ -137,7 +137,7 @@ pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<NetperfResult, Progr
 }
 
 /// Processes put together: rates add up; mean, deviation and maximum are exact, percentiles are means over them.
-pub(crate) fn result(g: &Group, seen: &[NetperfResult]) -> LoadResult {
+pub(crate) fn result(g: &LoadGroup, seen: &[NetperfResult]) -> LoadResult {
     let per_s: f64 = seen.iter().map(|s| s.per_s).sum();
     let one_way = g.pattern == Pattern::Send;
     let counts = || seen.iter().map(|s| s.per_s * s.seconds);

@@ -7,7 +7,7 @@ use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, HostTraffic, LinkTraffi
 use ringwise_discover::{Options, Parts, extra, snapshot};
 use ringwise_model::{Dir, Intent, Role, Snapshot, Vector};
 use ringwise_plan::plan;
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 
 use crate::table::Table;
 use crate::{Result, machine, median};
@@ -15,7 +15,7 @@ use crate::{Result, machine, median};
 pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let everything = Options { parts: Parts::ALL, ..machine::patient() };
     let file = dir.join("checked.tar.gz");
-    let recorder = Arc::new(Recorder::new(machine::simulated(dir, 512, 16, 128)?));
+    let recorder = Arc::new(CaptureRecorder::new(machine::simulated(dir, 512, 16, 128)?));
     let host: Arc<dyn Host> = recorder.clone();
     let s = snapshot(&host, &everything)?;
     extra(&host, &s, machine::PATIENCE);

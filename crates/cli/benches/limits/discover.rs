@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringwise_discover::snapshot;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
-use ringwise_sys::{Captured, Host, Recorder, Request, RequestKey};
+use ringwise_sys::{CaptureRecorder, Captured, Host, Request, RequestKey};
 
 use crate::table::Table;
 use crate::{Result, machine, median};
@@ -54,7 +54,7 @@ pub(crate) fn child(file: &str) -> Result<()> {
 
 /// 5,000 VLANs on one NIC and 500 veth beside a small machine.
 fn software(table: &mut Table, dir: &Path) -> Result<()> {
-    let recorder = Arc::new(Recorder::new(machine::simulated(dir, 64, 2, 16)?));
+    let recorder = Arc::new(CaptureRecorder::new(machine::simulated(dir, 64, 2, 16)?));
     let host: Arc<dyn Host> = recorder.clone();
     let small = snapshot(&host, &machine::patient())?;
     let without = recorder.finish();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Coalesce, Count, Fact, Rings, Rss, Snapshot};
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 use ringwise_testkit::sim::Sim;
 use ringwise_testkit::tree::{Host as Description, Tree, TreeEntry};
 
@@ -119,7 +119,7 @@ pub(crate) fn simulated(dir: &Path, cpus: u32, nics: u32, queues: u32) -> Result
 
 /// Everything discovery asks of it, as `ringwise capture` writes it.
 pub(crate) fn captured(dir: &Path, file: &Path, cpus: u32, nics: u32, queues: u32) -> Result<()> {
-    let recorder = Arc::new(Recorder::new(simulated(dir, cpus, nics, queues)?));
+    let recorder = Arc::new(CaptureRecorder::new(simulated(dir, cpus, nics, queues)?));
     let host: Arc<dyn Host> = recorder.clone();
     snapshot(&host, &patient())?;
     recorder.finish().write_tar(file)?;

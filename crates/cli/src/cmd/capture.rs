@@ -6,7 +6,7 @@ use ringwise_discover::{Options, Parts};
 use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
-use ringwise_sys::{Host, Real, Recorder, Redacted};
+use ringwise_sys::{CaptureRecorder, Host, Real, Redacted};
 
 use super::transaction::store;
 use super::{progress, redaction};
@@ -73,7 +73,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
             .next(format!("mkdir -p {}", ringwise_model::shell::quote(&dir.display().to_string()))));
     }
     let real = Real::new().map_err(Fail::from)?;
-    let recorder = Arc::new(Recorder::new(real));
+    let recorder = Arc::new(CaptureRecorder::new(real));
     let host: Arc<dyn Host> = match a.passive {
         true => ringwise_discover::passive(recorder.clone()),
         false => recorder.clone(),

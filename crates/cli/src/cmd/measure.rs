@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Outcome, RunResult};
 use ringwise_observe::Layout;
-use ringwise_recording::measured::{self, Window};
+use ringwise_recording::measured::{self, MeasuredWindow};
 
 use super::counting::follow;
 use super::progress::Countdown;
@@ -25,7 +25,7 @@ pub(super) struct Measure<'a> {
     devs: Vec<String>,
     time: Duration,
     host: String,
-    before: Option<Window>,
+    before: Option<MeasuredWindow>,
 }
 
 /// How a wait ended.
@@ -50,7 +50,7 @@ impl<'a> Measure<'a> {
             return Err(Fail::refused("stopped", "stopped while measuring; nothing was touched"));
         }
         // Uses the vectors and queues of the beginning, because new ones have no earlier count.
-        self.before = Some(Window { layout, first, last: Some(counting.read()) });
+        self.before = Some(MeasuredWindow { layout, first, last: Some(counting.read()) });
         Ok(())
     }
 

@@ -108,7 +108,7 @@ impl Case {
         Measure::new(&self.source, &self.common, vec!["eth0".into()], Duration::from_secs(seconds))
     }
 
-    fn packets(&self, w: &Window) -> u64 {
+    fn packets(&self, w: &MeasuredWindow) -> u64 {
         let of = |c: &ringwise_observe::Counters| c.links["eth0"].counts["rx_packets"];
         of(w.last.as_ref().unwrap()) - of(&w.first)
     }

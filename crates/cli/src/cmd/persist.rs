@@ -7,7 +7,7 @@ use ringwise_config::Config;
 use ringwise_daemon::ServiceState;
 use ringwise_discover::Options;
 use ringwise_model::{Boot, shell};
-use ringwise_persist::{BootRun, Class, Error, Installation, Mode, Next, Units, conflicts};
+use ringwise_persist::{BootMode, BootRun, Class, Error, Installation, Next, Units, conflicts};
 use ringwise_render::json::Document;
 use ringwise_sys::Request;
 use serde::Serialize;
@@ -102,7 +102,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     }
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref(), follow };
-    let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
+    let mode = if a.daemon { BootMode::Service } else { BootMode::AtBoot };
     let disables_service = installation.disables_service(mode);
     if disables_service {
         notes.push(DISABLES_SERVICE.into());
@@ -142,8 +142,10 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         reload(common)?;
     }
     let done = match mode {
-        Mode::AtBoot => "Written: the configuration is applied at every boot. Undo: ringwise persist --remove",
-        Mode::Service => "Written: the service applies and keeps the configuration. Undo: ringwise persist --remove",
+        BootMode::AtBoot => "Written: the configuration is applied at every boot. Undo: ringwise persist --remove",
+        BootMode::Service => {
+            "Written: the service applies and keeps the configuration. Undo: ringwise persist --remove"
+        }
     };
     out::note(common.quiet, done);
     if a.root.is_none() {
@@ -158,12 +160,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
 }
 
 /// The command that makes the service manager follow the files before the next boot.
-fn next_command(mode: Mode, runs: bool) -> &'static str {
+fn next_command(mode: BootMode, runs: bool) -> &'static str {
     match (mode, runs) {
-        (Mode::Service, false) => "systemctl start ringwise-daemon",
-        (Mode::Service, true) => "systemctl restart ringwise-daemon",
-        (Mode::AtBoot, true) => STOP_SERVICE,
-        (Mode::AtBoot, false) => "systemctl start ringwise",
+        (BootMode::Service, false) => "systemctl start ringwise-daemon",
+        (BootMode::Service, true) => "systemctl restart ringwise-daemon",
+        (BootMode::AtBoot, true) => STOP_SERVICE,
+        (BootMode::AtBoot, false) => "systemctl start ringwise",
     }
 }
 
@@ -176,7 +178,7 @@ const STOP_SERVICE: &str = "systemctl stop ringwise-daemon";
 #[derive(Debug, Default, Serialize)]
 struct PersistDocument {
     /// `None`: nothing is applied at boot any more.
-    mode: Option<Mode>,
+    mode: Option<BootMode>,
     config: Option<String>,
     dry_run: bool,
     changed: bool,
@@ -221,12 +223,12 @@ fn service_runs(common: &Common) -> Result<bool> {
 }
 
 /// What the files do not change before the next boot. `runs`: the service runs now.
-fn until_boot(mode: Mode, runs: bool) -> &'static str {
+fn until_boot(mode: BootMode, runs: bool) -> &'static str {
     match (mode, runs) {
-        (Mode::Service, false) => "Start it now: systemctl start ringwise-daemon",
-        (Mode::Service, true) => "It runs already: systemctl restart ringwise-daemon",
-        (Mode::AtBoot, true) => SERVICE_RUNS,
-        (Mode::AtBoot, false) => {
+        (BootMode::Service, false) => "Start it now: systemctl start ringwise-daemon",
+        (BootMode::Service, true) => "It runs already: systemctl restart ringwise-daemon",
+        (BootMode::AtBoot, true) => SERVICE_RUNS,
+        (BootMode::AtBoot, false) => {
             "The unit is inactive until the next boot, unless you start it, which applies the configuration now: \
              systemctl start ringwise"
         }
@@ -236,17 +238,23 @@ fn until_boot(mode: Mode, runs: bool) -> &'static str {
 const SERVICE_RUNS: &str = "The service still runs: systemctl stop ringwise-daemon";
 
 /// What `persist` does, for the question before it.
-fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation, mode: Mode, units: &Units) -> String {
+fn will(
+    config: &Path,
+    files: &[(PathBuf, String)],
+    installation: &Installation,
+    mode: BootMode,
+    units: &Units,
+) -> String {
     let list =
         |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|p| format!("    {}\n", p.display())).collect::<String>();
     let mut out = config.display().to_string();
     out += match mode {
-        Mode::AtBoot => " is applied at every boot, and when an interface appears later.",
-        Mode::Service => " is applied at every boot by ringwise-daemon.service, which keeps the settings.",
+        BootMode::AtBoot => " is applied at every boot, and when an interface appears later.",
+        BootMode::Service => " is applied at every boot by ringwise-daemon.service, which keeps the settings.",
     };
     out += match (mode, installation.has_packaged(units)) {
-        (Mode::AtBoot, true) => " The units of the package are enabled.\n",
-        (Mode::Service, true) => " The unit of the package is enabled.\n",
+        (BootMode::AtBoot, true) => " The units of the package are enabled.\n",
+        (BootMode::Service, true) => " The unit of the package is enabled.\n",
         (_, false) => "\n",
     };
     if !files.is_empty() {
@@ -258,7 +266,7 @@ fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation,
     }
     let replaced = installation.replaced(mode);
     if !replaced.is_empty() {
-        let by = if mode == Mode::Service { "the service applies" } else { "these units apply" };
+        let by = if mode == BootMode::Service { "the service applies" } else { "these units apply" };
         out += &format!("Files to remove, because {by} the configuration instead:\n{}", list(&mut replaced.iter()));
     }
     out
@@ -462,10 +470,10 @@ mod tests {
 
     #[test]
     fn the_next_command_until_the_next_boot() {
-        let text = until_boot(Mode::AtBoot, false);
+        let text = until_boot(BootMode::AtBoot, false);
         assert!(text.contains("inactive until the next boot") && text.ends_with("systemctl start ringwise"), "{text}");
-        assert!(until_boot(Mode::AtBoot, true).ends_with("systemctl stop ringwise-daemon"));
-        assert!(until_boot(Mode::Service, false).ends_with("systemctl start ringwise-daemon"));
-        assert!(until_boot(Mode::Service, true).ends_with("systemctl restart ringwise-daemon"));
+        assert!(until_boot(BootMode::AtBoot, true).ends_with("systemctl stop ringwise-daemon"));
+        assert!(until_boot(BootMode::Service, false).ends_with("systemctl start ringwise-daemon"));
+        assert!(until_boot(BootMode::Service, true).ends_with("systemctl restart ringwise-daemon"));
     }
 }

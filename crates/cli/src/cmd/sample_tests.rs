@@ -8,7 +8,7 @@ use ringwise_apply::{Policy, RunResult};
 use ringwise_intent::ManualChangePolicy;
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_model::{Goal, Requested};
-use ringwise_plan::{BulkPolicy, GroupSizes, Plan, Undecided};
+use ringwise_plan::{BulkPolicy, GroupSizes, GroupsUndecided, Plan};
 use ringwise_sys::{Clock, Request, Result as Got};
 use ringwise_testkit::sim::{Sim, build};
 
@@ -174,7 +174,7 @@ fn a_plan_file_is_applied_without_another_sample() {
 fn a_recording_has_its_own_counters_or_none() {
     let c = Case::new("recorded", true, None);
     let p = c.plan(FIVE_SECONDS);
-    let why = Undecided::NotSampled { why: NotSampled::NotRecorded };
+    let why = GroupsUndecided::NotSampled { why: NotSampled::NotRecorded };
     assert_eq!((&p.sampled[0].policy, &p.sampled[0].sizes), (&BulkPolicy::Kept { why }, &GroupSizes::Kept { why }));
     assert_eq!(groups(&p), (2, "bulk"));
     assert!(p.warnings.iter().any(|w| w.contains("cannot be sampled")), "{:?}", p.warnings);

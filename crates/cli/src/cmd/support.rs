@@ -9,7 +9,7 @@ use ringwise_apply::HistoryEntry;
 use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_model::{Nic, Snapshot};
-use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
+use ringwise_sys::{CaptureRecorder, Host, IoctlCmd, Real, RecordedRefusal, Recording, Redacted, Request, kernel_log};
 
 use super::transaction::{store, words};
 use super::{capture, redaction, status};
@@ -56,7 +56,7 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
             .file(&a.file));
     }
     let real = Real::new().map_err(Fail::from)?;
-    let recorder = Arc::new(Recorder::new(real));
+    let recorder = Arc::new(CaptureRecorder::new(real));
     let host: Arc<dyn Host> = match a.passive {
         true => ringwise_discover::passive(recorder.clone()),
         false => recorder.clone(),
@@ -107,7 +107,7 @@ pub(super) fn together(mut recording: Recording, papers: &SupportFiles) -> Recor
     ringwise_discover::forget_others(&mut recording);
     for (name, _, content) in &papers.list {
         let answer = content.as_ref().map(|t| t.clone().into_bytes());
-        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()), late: false };
+        let refusal = |why: &String| RecordedRefusal { errno: None, words: Some(why.clone()), late: false };
         recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
     }
     if let Some(text) = &papers.standing {

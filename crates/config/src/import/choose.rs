@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot};
 
 use super::part::kernel_word;
-use super::{FoundSetting, Imported, NotCarried, Part, PresentValue};
+use super::{FoundSetting, Imported, ImportedValue, NotCarried, PresentValue};
 use crate::contradict::queues_left;
 use crate::words::glob_matches;
 
@@ -15,7 +15,7 @@ pub struct ChosenSetting {
     /// The interface. `None`: a setting of the host.
     pub dev: Option<String>,
     /// The setting and its value.
-    pub part: Part,
+    pub part: ImportedValue,
     /// Every place that has this value.
     pub by: Vec<ConfiguredBy>,
 }
@@ -26,7 +26,7 @@ pub struct Conflict {
     /// The interface. `None`: a setting of the host.
     pub dev: Option<String>,
     /// The key, and the value that was chosen.
-    pub chosen: Part,
+    pub chosen: ImportedValue,
     /// Where the chosen value is from.
     pub by: ConfiguredBy,
     /// The other values, with their places.
@@ -68,10 +68,10 @@ pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
     for ((dev, _), found) in by_key {
         match &found[0].part {
             // CPUs of all sources are kept free.
-            Part::ExcludeCpus(_) => {
+            ImportedValue::ExcludeCpus(_) => {
                 let cpus = union(&found);
                 let by = found.into_iter().map(|f| f.by).collect();
-                out.choices.push(ChosenSetting { dev, part: Part::ExcludeCpus(cpus), by });
+                out.choices.push(ChosenSetting { dev, part: ImportedValue::ExcludeCpus(cpus), by });
             }
             _ => one(dev, found, s, &mut out),
         }
@@ -92,14 +92,14 @@ pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
 /// A name of ethtool that stands for several features becomes those that the device can change. Otherwise it could
 /// contradict another source that names one of them.
 fn single_features(f: FoundSetting, s: &Snapshot) -> Vec<FoundSetting> {
-    let Part::Feature(word, on) = &f.part else { return vec![f] };
+    let ImportedValue::Feature(word, on) = &f.part else { return vec![f] };
     let nic = f.dev.as_deref().and_then(|d| s.nic(d));
     let Some(all) = nic.and_then(|n| n.features.known()).filter(|_| kernel_word(word).contains('*')) else {
         return vec![f];
     };
     let names = all.iter().filter(|(name, f)| !f.fixed && glob_matches(kernel_word(word), name));
     let single: Vec<FoundSetting> =
-        names.map(|(name, _)| FoundSetting { part: Part::Feature(name.clone(), *on), ..f.clone() }).collect();
+        names.map(|(name, _)| FoundSetting { part: ImportedValue::Feature(name.clone(), *on), ..f.clone() }).collect();
     if single.is_empty() { vec![f] } else { single }
 }
 
@@ -109,14 +109,14 @@ fn wide_features(out: &mut Chosen) {
         .choices
         .iter()
         .filter_map(|c| match &c.part {
-            Part::Feature(word, _) if kernel_word(word).contains('*') => {
+            ImportedValue::Feature(word, _) if kernel_word(word).contains('*') => {
                 Some((c.dev.clone(), kernel_word(word).to_string()))
             }
             _ => None,
         })
         .collect();
     let covered = |c: &ChosenSetting| match &c.part {
-        Part::Feature(name, _) => {
+        ImportedValue::Feature(name, _) => {
             wide.iter().any(|(dev, w)| *dev == c.dev && kernel_word(name) != w && glob_matches(w, name))
         }
         _ => false,
@@ -150,7 +150,7 @@ impl Chosen {
 
 fn union(found: &[FoundSetting]) -> CpuSet {
     found.iter().fold(CpuSet::new(), |all, f| match &f.part {
-        Part::ExcludeCpus(c) => all.union(c),
+        ImportedValue::ExcludeCpus(c) => all.union(c),
         _ => all,
     })
 }
@@ -194,12 +194,12 @@ fn moderation(out: &mut Chosen) {
         .choices
         .iter()
         .filter_map(|c| match &c.part {
-            Part::Coalesce(name, 1) => Some((c.dev.clone(), name.strip_prefix("use-adaptive-")?.to_string())),
+            ImportedValue::Coalesce(name, 1) => Some((c.dev.clone(), name.strip_prefix("use-adaptive-")?.to_string())),
             _ => None,
         })
         .collect();
     let chosen_by_driver = |c: &ChosenSetting| match &c.part {
-        Part::Coalesce(name, _) => adaptive.iter().any(|(dev, dir)| {
+        ImportedValue::Coalesce(name, _) => adaptive.iter().any(|(dev, dir)| {
             *dev == c.dev && (*name == format!("{dir}-usecs") || *name == format!("{dir}-max-frames"))
         }),
         _ => false,
@@ -215,16 +215,16 @@ fn layouts(out: &mut Chosen) {
         let mine = |c: &ChosenSetting| c.dev.as_ref() == Some(&dev);
         let of = |kind: &str| {
             out.choices.iter().filter(|c| mine(c)).find_map(|c| match c.part {
-                Part::Channels(k, n) if k == kind => Some(n),
+                ImportedValue::Channels(k, n) if k == kind => Some(n),
                 _ => None,
             })
         };
         let channels = Knob::Channels { rx: of("rx"), tx: of("tx"), combined: of("combined") };
         let Some((rx, tx)) = queues_left(&channels) else { continue };
-        let queue = |p: &Part| match *p {
-            Part::IrqCpus(q, _) => Some(("irq_cpus", q, rx.max(tx))),
-            Part::XpsCpus(q, _) => Some(("xps_cpus", q, tx)),
-            Part::RpsCpus(q, _) => Some(("rps_cpus", q, rx)),
+        let queue = |p: &ImportedValue| match *p {
+            ImportedValue::IrqCpus(q, _) => Some(("irq_cpus", q, rx.max(tx))),
+            ImportedValue::XpsCpus(q, _) => Some(("xps_cpus", q, tx)),
+            ImportedValue::RpsCpus(q, _) => Some(("rps_cpus", q, rx)),
             _ => None,
         };
         for key in ["irq_cpus", "rps_cpus", "xps_cpus"] {
@@ -248,8 +248,8 @@ fn cpus(s: &Snapshot, out: &mut Chosen) {
     let mut left = Vec::new();
     out.choices.retain(|c| {
         let rest = match &c.part {
-            Part::Cpus(cpus) => usable.intersection(cpus),
-            Part::ExcludeCpus(cpus) => usable.difference(cpus),
+            ImportedValue::Cpus(cpus) => usable.intersection(cpus),
+            ImportedValue::ExcludeCpus(cpus) => usable.difference(cpus),
             _ => return true,
         };
         if rest.is_empty() {

@@ -31,7 +31,7 @@ pub use link::link;
 pub use network_manager::network_manager;
 pub use nmstate::nmstate;
 pub use not_imported::not_imported;
-pub use part::{Part, PresentValue};
+pub use part::{ImportedValue, PresentValue};
 pub use perftune::perftune;
 pub use print::print;
 pub use tuned::tuned;
@@ -58,7 +58,7 @@ pub struct FoundSetting {
     /// The interface. `None`: a setting of the host.
     pub dev: Option<String>,
     /// The setting and its value.
-    pub part: Part,
+    pub part: ImportedValue,
     /// The line of a file, or the host itself.
     pub by: ConfiguredBy,
 }
@@ -95,7 +95,7 @@ pub struct Imported {
 
 impl Imported {
     /// Adds a setting.
-    pub fn add(&mut self, dev: Option<&str>, part: Part, by: &ConfiguredBy) {
+    pub fn add(&mut self, dev: Option<&str>, part: ImportedValue, by: &ConfiguredBy) {
         self.found.push(FoundSetting { dev: dev.map(str::to_string), part, by: by.clone() });
     }
 

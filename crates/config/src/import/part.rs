@@ -7,7 +7,7 @@ use crate::words::glob_matches;
 
 /// One value of an interface or of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ImportedValue {
     /// A number of channels: `combined`, `rx` or `tx`.
     Channels(&'static str, u32),
     /// A ring parameter, by its key.
@@ -32,18 +32,18 @@ pub enum Part {
     ExcludeCpus(CpuSet),
 }
 
-/// The present value of the setting that a [`Part`] names.
+/// The present value of the setting that a [`ImportedValue`] names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PresentValue {
     /// The host has this value.
-    Value(Part),
+    Value(ImportedValue),
     /// The device has no such setting.
     NotSupported,
     /// It was not read, or the setting is one of ringwise.
     Unknown,
 }
 
-impl Part {
+impl ImportedValue {
     /// The key in the configuration file; two parts with the same key configure the same.
     pub fn key(&self) -> String {
         match self {
@@ -160,7 +160,7 @@ impl Part {
     }
 }
 
-fn of<T>(fact: &Fact<T>, get: impl Fn(&T) -> Option<Part>) -> PresentValue {
+fn of<T>(fact: &Fact<T>, get: impl Fn(&T) -> Option<ImportedValue>) -> PresentValue {
     match fact.known() {
         Some(t) => get(t).map_or(PresentValue::NotSupported, PresentValue::Value),
         None if fact.is_absent() => PresentValue::NotSupported,

@@ -6,7 +6,7 @@ use ringwise_model::natural;
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot, Wish};
 
-use super::{Chosen, ChosenSetting, Part, place};
+use super::{Chosen, ChosenSetting, ImportedValue, place};
 use crate::merge;
 use crate::print::{print_host_keys, print_knobs};
 use crate::set::quote;
@@ -34,11 +34,11 @@ impl Chosen {
     fn host_part(&self, wanted: impl Fn(&ChosenSetting) -> bool) -> HostPart {
         let mine: Vec<Numbered<'_>> =
             self.choices.iter().enumerate().filter(|(_, c)| c.dev.is_none() && wanted(c)).collect();
-        let set = |get: fn(&Part) -> Option<&CpuSet>| mine.iter().find_map(|(_, c)| get(&c.part)).cloned();
+        let set = |get: fn(&ImportedValue) -> Option<&CpuSet>| mine.iter().find_map(|(_, c)| get(&c.part)).cloned();
         HostPart {
             goal: None,
-            cpus: set(|p| if let Part::Cpus(c) = p { Some(c) } else { None }),
-            exclude_cpus: set(|p| if let Part::ExcludeCpus(c) = p { Some(c) } else { None }),
+            cpus: set(|p| if let ImportedValue::Cpus(c) = p { Some(c) } else { None }),
+            exclude_cpus: set(|p| if let ImportedValue::ExcludeCpus(c) = p { Some(c) } else { None }),
             wishes: wishes(mine.iter().copied()),
             ..HostPart::default()
         }
@@ -134,11 +134,11 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
     out += "\n[host]\n";
     let why = if c.goal == Goal::default() { "the default goal" } else { "the requested goal" };
     line(&mut out, &format!("goal = {}", quote(c.goal.name())), why);
-    for choice in c.choices.iter().filter(|c| c.dev.is_none() && !matches!(c.part, Part::Sysctl(..))) {
+    for choice in c.choices.iter().filter(|c| c.dev.is_none() && !matches!(c.part, ImportedValue::Sysctl(..))) {
         let text = print_host_keys(&c.host_part(|x| x == choice));
         line(&mut out, text.trim_end(), &places([choice]));
     }
-    let sysctls = c.choices.iter().enumerate().filter(|(_, c)| matches!(c.part, Part::Sysctl(..)));
+    let sysctls = c.choices.iter().enumerate().filter(|(_, c)| matches!(c.part, ImportedValue::Sysctl(..)));
     let sysctls: Vec<Numbered<'_>> = sysctls.collect();
     if !sysctls.is_empty() {
         let text = print_host_keys(&HostPart { wishes: wishes(sysctls.iter().copied()), ..HostPart::default() });
@@ -168,8 +168,8 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
 fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a ChosenSetting>) {
     let choices: Vec<&ChosenSetting> = choices.collect();
     let what = match choices.first().map(|c| &c.part) {
-        Some(Part::IrqCpus(..)) => "Queue = CPU of its interrupt",
-        Some(Part::XpsCpus(..)) => "Transmit queue = CPUs that send through it (XPS)",
+        Some(ImportedValue::IrqCpus(..)) => "Queue = CPU of its interrupt",
+        Some(ImportedValue::XpsCpus(..)) => "Transmit queue = CPUs that send through it (XPS)",
         _ => return,
     };
     let found = choices.iter().all(|c| c.by.iter().all(|by| *by == ConfiguredBy::InEffect));
@@ -179,7 +179,7 @@ fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a C
 }
 
 /// The key of the line on which a part is printed.
-fn head(p: &Part) -> String {
+fn head(p: &ImportedValue) -> String {
     p.key().split('.').next().unwrap_or_default().to_string()
 }
 
@@ -229,7 +229,7 @@ mod tests {
         let by = ConfiguredBy::File { path: "/etc/x\n[host]\ngoal = \"rpc\"".into(), line: 1 };
         let s = ringwise_testkit::machines::ten()[0].snapshot();
         let dev = s.nics[0].name().to_string();
-        let choice = ChosenSetting { dev: Some(dev), part: Part::Ring("rx", 512), by: vec![by] };
+        let choice = ChosenSetting { dev: Some(dev), part: ImportedValue::Ring("rx", 512), by: vec![by] };
         let text = print(&Chosen { choices: vec![choice], ..Chosen::default() }, &s, &["a\nb".into()]);
         assert_eq!(text.matches("\n[host]\n").count(), 1, "{text}");
         let config = crate::parse("x.toml", &text).unwrap();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
+use ringwise_adapt::buckets::{CountMethod, EntryEvidence, ReceivedByEntry};
 use ringwise_flow::{Steering, Tuple};
 use ringwise_kfmt::packet;
 use ringwise_observe::sampling_divisor;
@@ -26,14 +26,14 @@ const LOST_PERCENT: u64 = 1;
 #[derive(Debug)]
 struct EntryTally {
     steering: Steering,
-    entries: Vec<EntryCount>,
+    entries: Vec<ReceivedByEntry>,
     unhashed: u64,
     unknown_queue: u64,
 }
 
 impl EntryTally {
     fn new(steering: Steering) -> Self {
-        let entries = vec![EntryCount { segments: Some(0), ..EntryCount::default() }; steering.table().len()];
+        let entries = vec![ReceivedByEntry { segments: Some(0), ..ReceivedByEntry::default() }; steering.table().len()];
         Self { steering, entries, unhashed: 0, unknown_queue: 0 }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringwise_model::{CpuId, CpuSet, Dir, Fact};
 use ringwise_observe::{CpuRates, Layout, LinkRates, QueueRates, Rates};
 use ringwise_sys::{Clock, Host};
-use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
+use ringwise_testkit::sim::{ArrivalQueue, ArrivingPackets, Sim, build};
 
 use super::sample::{Reading, followed, served};
 use super::{FollowFinding, Followed, News};
@@ -53,7 +53,8 @@ impl Rig {
             self.sim.sleep(Duration::from_secs(1));
             for hash in 1..=256u32 {
                 let packets = if table[hash as usize % table.len()] != 0 { 20 } else { 90 };
-                self.sim.receive(DEV, Arrival { hash, queue, packets, bytes: packets * 100, segments: packets });
+                self.sim
+                    .receive(DEV, ArrivingPackets { hash, queue, packets, bytes: packets * 100, segments: packets });
             }
             let rates = uneven(DEV, busy_cpu);
             let machine = &LoadLayout::default();

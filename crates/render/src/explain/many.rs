@@ -2,7 +2,7 @@
 
 use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
-use ringwise_flow::population::{Evenness, HeavyFlow, Load};
+use ringwise_flow::population::{Evenness, FlowShare, HeavyFlow};
 use ringwise_flow::{CountedFlow, Spread, Steering};
 use ringwise_knob::restarts_for_ntuple;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot, Vector};
@@ -76,7 +76,7 @@ pub fn plain(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow]
     out
 }
 
-fn share(l: &Load, total: &Load) -> String {
+fn share(l: &FlowShare, total: &FlowShare) -> String {
     if total.packets == 0 { "-".into() } else { format!("{:.1}%", l.packets as f64 * 100.0 / total.packets as f64) }
 }
 
@@ -85,7 +85,7 @@ fn evenness(e: &Evenness) -> String {
 }
 
 fn heavy_line(h: &HeavyFlow, m: &FlowSetReport) -> String {
-    let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
+    let l = FlowShare { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
     let named = |h: &HeavyFlow| h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
     let then = m.then.iter().flat_map(|s| &s.heaviest).find(|t| t.flow.tuple == h.flow.tuple);
     let queue = match then.map(named) {
@@ -320,7 +320,7 @@ fn next(m: &FlowSetReport, table: &[u32], more: &str, style: &Style) -> String {
     format!("\nNext{after}: {}\n", style.recording.reads(plan))
 }
 
-fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> {
+fn loads(all: &std::collections::BTreeMap<u32, FlowShare>, name: &str) -> Vec<Value> {
     all.iter().map(|(id, l)| json!({name: id, "flows": l.flows, "packets": l.packets, "bytes": l.bytes})).collect()
 }
 

@@ -3,7 +3,7 @@
 
 mod html;
 
-use ringwise_observe::{ComparedFigure, Comparison};
+use ringwise_observe::{ComparedFigure, WindowComparison};
 use serde_json::{Map, Value, json};
 
 use ringwise_text::when;
@@ -23,7 +23,7 @@ pub struct Span {
 
 /// What was measured before and after a transaction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct TransactionReport {
     /// Name of the host.
     pub host: String,
     /// Number of the transaction.
@@ -43,7 +43,7 @@ pub struct Report {
     /// The second window has no end yet; it is evaluated until now.
     pub until_now: bool,
     /// The figures of both windows.
-    pub comparison: Comparison,
+    pub comparison: WindowComparison,
     /// Limits of the comparison, one text each.
     pub notes: Vec<String>,
 }
@@ -80,7 +80,7 @@ pub(crate) fn change(f: &ComparedFigure) -> String {
 }
 
 /// The change of the load, which readers must know to judge the other figures.
-pub(crate) fn load(c: &Comparison) -> String {
+pub(crate) fn load(c: &WindowComparison) -> String {
     let Some(f) = &c.load else { return "not known".into() };
     let Some(after) = f.after else { return format!("{} {} before", number(f.before), f.what) };
     let mut text = format!("{} before, {} after: {}", number(f.before), number(Some(after)), f.what);
@@ -99,7 +99,7 @@ fn span(word: &str, s: &Span, style: &Style) -> String {
 }
 
 /// The report for people.
-pub fn text(r: &Report, style: &Style) -> String {
+pub fn text(r: &TransactionReport, style: &Style) -> String {
     let width = style.width;
     let mut head = format!(
         "{}: transaction {} ({}, {}), {}",
@@ -157,7 +157,7 @@ pub fn text(r: &Report, style: &Style) -> String {
 }
 
 /// The cell of the second window.
-pub(crate) fn after(r: &Report, f: &ComparedFigure) -> String {
+pub(crate) fn after(r: &TransactionReport, f: &ComparedFigure) -> String {
     if r.after.is_none() { "-".into() } else { number(f.after) }
 }
 
@@ -170,7 +170,7 @@ fn figures(list: &[ComparedFigure]) -> Value {
 }
 
 /// The report as `ringwise.report`.
-pub fn json(r: &Report) -> Value {
+pub fn json(r: &TransactionReport) -> Value {
     let span = |s: &Span| json!({ "from_unix_time": s.from_unix, "seconds": s.seconds });
     let links: Map<String, Value> = r.comparison.links.iter().map(|(n, f)| (n.clone(), figures(f))).collect();
     json!({

@@ -1,4 +1,4 @@
-//! Recorded hosts: made by [`Recorder`], kept as [`Recording`], read back as [`Captured`].
+//! Recorded hosts: made by [`CaptureRecorder`], kept as [`Recording`], read back as [`Captured`].
 //!
 //! ```text
 //! Recorder<Real> ── finish ─► Recording ── write_tar ─► host.tar.gz:  manifest.json  what was asked, with each errno
@@ -30,8 +30,8 @@ use path::{not_held, resolve};
 use tree::Tree;
 
 pub use load::{captures, directories_of_captures, has_capture_name};
-pub use recorder::Recorder;
-pub use recording::{Info, RecordedAnswer, Recording, Redacted, Refusal, Reply, RequestKey};
+pub use recorder::CaptureRecorder;
+pub use recording::{Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey};
 pub(crate) use recording::{from_hex, to_hex};
 
 /// A recorded host, read only.

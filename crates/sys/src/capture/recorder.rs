@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::recording::{Info, RecordedAnswer, Recording, Refusal, Reply, RequestKey};
+use super::recording::{Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, RequestKey};
 use crate::host::{Error, Host, HostWrapper, Request, Result};
 
 /// A host that passes every read to `H` and records the first answer to each. It writes nothing. Threads may read at the same
-/// time, and late ones may continue after [`Recorder::finish`].
-pub struct Recorder<H> {
+/// time, and late ones may continue after [`CaptureRecorder::finish`].
+pub struct CaptureRecorder<H> {
     host: H,
     recording: Mutex<Recording>,
 }
 
-impl<H: Host> Recorder<H> {
+impl<H: Host> CaptureRecorder<H> {
     /// Starts with an empty recording.
     pub fn new(host: H) -> Self {
         Self { host, recording: Mutex::default() }
@@ -46,7 +46,7 @@ impl<H: Host> Recorder<H> {
 }
 
 fn answer<T: Clone>(result: &Result<T>) -> RecordedAnswer<T> {
-    result.clone().map_err(|e| Refusal::from(&e))
+    result.clone().map_err(|e| RecordedRefusal::from(&e))
 }
 
 fn keep<T: Clone>(answers: &mut BTreeMap<String, RecordedAnswer<T>>, path: &str, result: &Result<T>) {
@@ -55,7 +55,7 @@ fn keep<T: Clone>(answers: &mut BTreeMap<String, RecordedAnswer<T>>, path: &str,
     }
 }
 
-impl<H: Host> Host for Recorder<H> {
+impl<H: Host> Host for CaptureRecorder<H> {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         let result = self.host.read(path);
         keep(&mut self.lock().files, path, &result);
@@ -91,7 +91,7 @@ impl<H: Host> Host for Recorder<H> {
         if let Entry::Vacant(free) = self.lock().kernel.entry(asked) {
             let name = request.to_string();
             let name = name.split(' ').next().unwrap_or_default().to_string();
-            free.insert(Reply { name, answer: answer(&result) });
+            free.insert(RecordedReply { name, answer: answer(&result) });
         }
         result
     }
@@ -101,7 +101,7 @@ impl<H: Host> Host for Recorder<H> {
     }
 }
 
-impl<H: Host> HostWrapper for Recorder<H> {
+impl<H: Host> HostWrapper for CaptureRecorder<H> {
     fn inside(&self) -> &dyn Host {
         &self.host
     }

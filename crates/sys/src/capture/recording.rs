@@ -10,7 +10,7 @@ use crate::host::{Error, Request};
 
 /// A refusal as recorded: errno and message. Both `None`: no reason was given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct RecordedRefusal {
     /// Number as on Linux (`errno(3)`). `None`: the kernel gave none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
@@ -22,21 +22,21 @@ pub struct Refusal {
     pub late: bool,
 }
 
-impl Refusal {
+impl RecordedRefusal {
     pub(crate) fn into_error(self, what: String) -> Error {
         let cause = if self.late { Cause::Late } else { Cause::Other };
         Error { what, data: None, errno: self.errno, words: self.words, cause }
     }
 }
 
-impl From<&Error> for Refusal {
+impl From<&Error> for RecordedRefusal {
     fn from(e: &Error) -> Self {
         Self { errno: e.errno, words: e.words.clone(), late: e.is_late() }
     }
 }
 
 /// What the recorded host answered: the content, or why it is missing.
-pub type RecordedAnswer<T> = std::result::Result<T, Refusal>;
+pub type RecordedAnswer<T> = std::result::Result<T, RecordedRefusal>;
 
 /// A kernel request as a key: all of its fields except the name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -91,7 +91,7 @@ impl RequestKey {
 
 /// The answer to a kernel request, with the request's name for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct RecordedReply {
     /// First word of the request as [`Request`] prints it: `channels-get`.
     pub name: String,
     /// One `Vec` per message of the reply, as [`Host::kernel`](crate::Host::kernel) returns them.
@@ -140,7 +140,7 @@ pub struct Recording {
     /// Path → target, not resolved.
     pub links: BTreeMap<String, RecordedAnswer<String>>,
     /// Requests that only read; counters are not among them (see [`RequestKey::of`]).
-    pub kernel: BTreeMap<RequestKey, Reply>,
+    pub kernel: BTreeMap<RequestKey, RecordedReply>,
 }
 
 impl Recording {

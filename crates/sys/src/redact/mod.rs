@@ -22,7 +22,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::capture::{RecordedAnswer, Recording, Redacted, Refusal, Reply, RequestKey};
+use crate::capture::{RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey};
 use files::Rule;
 use kernel_lines::Subjects;
 use names::Pseudonyms;
@@ -122,10 +122,10 @@ fn string(input: &str, names: &mut Pseudonyms, strings: &Strings) -> String {
     String::from_utf8_lossy(&text::text(input.as_bytes(), names, strings, TextKind::Tables)).into_owned()
 }
 
-fn refusal(r: &Refusal, names: &mut Pseudonyms, strings: &Strings) -> Refusal {
+fn refusal(r: &RecordedRefusal, names: &mut Pseudonyms, strings: &Strings) -> RecordedRefusal {
     let clean = |w: &String, names: &mut Pseudonyms| text::text(w.as_bytes(), names, strings, TextKind::Prose);
     let words = r.words.as_ref().map(|w| String::from_utf8_lossy(&clean(w, names)).into_owned());
-    Refusal { errno: r.errno, words, late: r.late }
+    RecordedRefusal { errno: r.errno, words, late: r.late }
 }
 
 /// `ours`: what is replaced in ringwise's own texts.
@@ -139,12 +139,12 @@ fn rewrite(r: &Recording, known: &Known, names: &mut Pseudonyms, strings: &Strin
                 let all: Option<Vec<_>> = messages.iter().map(|m| message(asked, m, names, strings)).collect();
                 all.ok_or_else(|| {
                     names.count("left out");
-                    Refusal { errno: None, words: Some("left out of the redacted capture".into()), late: false }
+                    RecordedRefusal { errno: None, words: Some("left out of the redacted capture".into()), late: false }
                 })
             }
             Err(e) => Err(refusal(e, names, strings)),
         };
-        out.kernel.insert(RequestKey { dev, ..asked.clone() }, Reply { name: reply.name.clone(), answer });
+        out.kernel.insert(RequestKey { dev, ..asked.clone() }, RecordedReply { name: reply.name.clone(), answer });
     }
     out.files = answers(&r.files, names, strings, |path, bytes, names| {
         let strings = if path.starts_with(files::OURS) { ours } else { strings };

@@ -37,9 +37,9 @@ use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
 use ringwise_sys::{Clock, CountEntries, Error, Host, Request, Result};
 
 pub use clock::ClockJump;
-pub use driver_kind::{Driver, Quirk};
-pub use entries::{Arrival, ArrivalQueue};
-pub use fault::{At, Fault, Killed, Times, killed};
+pub use driver_kind::{Quirk, SimulatedDriver};
+pub use entries::{ArrivalQueue, ArrivingPackets};
+pub use fault::{At, Killed, SimulatedFault, Times, killed};
 
 use tree::Tree;
 
@@ -52,7 +52,7 @@ pub struct Sim {
 
 /// What the model adds to a snapshot.
 pub(crate) struct DeviceModel {
-    pub driver: Driver,
+    pub driver: SimulatedDriver,
     /// The RSS table was set by a user and not set back to default since (`netif_is_rxfh_configured`).
     pub rss_by_user: bool,
     /// No link before this time.
@@ -103,7 +103,7 @@ pub(crate) struct State {
     pub old_masks: BTreeMap<u32, (usize, Option<CpuSet>)>,
     /// Devices with traffic on every queue whenever time passes.
     pub in_use: Vec<String>,
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SimulatedFault>,
     /// Writes that are counted so far; the first is 0.
     pub writes: usize,
     pub log: Vec<String>,
@@ -128,7 +128,7 @@ impl Sim {
             .nics
             .iter()
             .map(|n| DeviceModel {
-                driver: Driver::of(n),
+                driver: SimulatedDriver::of(n),
                 rss_by_user: false,
                 link_at: Duration::ZERO,
                 carrier_downs: 0,
@@ -180,7 +180,7 @@ impl Sim {
     }
 
     /// Adds a fault.
-    pub fn fault(&self, fault: Fault) {
+    pub fn fault(&self, fault: SimulatedFault) {
         self.lock().faults.push(fault);
     }
 
@@ -346,7 +346,7 @@ impl Sim {
         self.lock().unplug(dev);
     }
 
-    /// The device misbehaves from now on. For those that ignore, are busy or run out of something: [`Fault`].
+    /// The device misbehaves from now on. For those that ignore, are busy or run out of something: [`SimulatedFault`].
     pub fn quirk(&self, dev: &str, quirk: Quirk) {
         let mut s = self.lock();
         if let Some(i) = s.index(dev) {

@@ -2,7 +2,7 @@
 //! This code does not use serde, because derived code for these maps would add a tenth of a megabyte to the program.
 
 use ringwise_model::{Counter as _, Dir};
-use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, QueueMark, QueueRates, Rates, Source};
+use ringwise_observe::{Balance, Counts, CpuRates, DirectionRates, LinkRates, QueueMark, QueueRates, Rates, Source};
 
 /// Name of the document.
 pub(super) const SCHEMA: &str = "ringwise.watch";
@@ -152,7 +152,7 @@ fn link(j: &mut Json, l: &LinkRates) {
     balance(j, "tx_balance", l.tx_balance.as_ref());
 }
 
-fn flow(j: &mut Json, key: &str, f: &Flow) {
+fn flow(j: &mut Json, key: &str, f: &DirectionRates) {
     j.open(key, '{');
     j.int("packets", f.packets);
     j.int("bytes", f.bytes);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{self, AcceptedFinding, Baseline};
 use ringwise_check::{AuditInput, GoalOrigin, Report, capability, formats, judge};
-use ringwise_intent::{AppliedRecord, Part};
+use ringwise_intent::{AppliedPart, AppliedRecord};
 use ringwise_model::shell::quote;
 use ringwise_model::{Goal, GoalChoice, Intent, Nic, Snapshot};
 
@@ -24,7 +24,7 @@ use crate::out;
 use crate::source::{self, Source};
 use ringwise_render::check as page;
 use ringwise_render::json::Document;
-use ringwise_text::Recording;
+use ringwise_text::RecordingName;
 use ringwise_text::when;
 
 /// The file of accepted findings.
@@ -65,7 +65,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         // Only about captures, see above.
         (CheckOutput::Html, _) => return Err(fleet::no_captures("check")),
         (CheckOutput::Text, false) => {
-            let style = crate::style::detect(common).about(&Recording::of(from.from.as_deref()));
+            let style = crate::style::detect(common).about(&RecordingName::of(from.from.as_deref()));
             let remark = source.remark(r.unreadable.iter().map(|u| u.cause), style.width);
             out::answer(&(page::report(&r, &until()?, &style) + &remark))?;
         }
@@ -184,7 +184,7 @@ fn wanted_of(
         let text = "was recorded by an earlier version, so its goal and options are unknown: checked without them";
         out::note(common.quiet, &format!("ringwise: {which} {text}"));
     }
-    let (whole, alone): (Vec<Part>, Vec<Part>) = known.list.into_iter().partition(|p| p.whole);
+    let (whole, alone): (Vec<AppliedPart>, Vec<AppliedPart>) = known.list.into_iter().partition(|p| p.whole);
     let parts: Vec<_> = alone.into_iter().map(|p| (p.devs, p.intent)).collect();
     let of_whole = !whole.is_empty();
     let (from, mut all) = match whole.into_iter().next() {

@@ -19,7 +19,7 @@ use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, Export
 use crate::cmd::goals;
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
-use ringwise_text::{Recording, hang, plural};
+use ringwise_text::{RecordingName, hang, plural};
 
 pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {
@@ -225,7 +225,7 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &SourceArgs, common: &Common
     // The default file of this host does not apply to a recorded host.
     let named = f.file.is_some() || from.from.is_some();
     let file = if named { format!(" --config {}", quote(&path.display().to_string())) } else { String::new() };
-    let script = Recording::of(from.from.as_deref()).reads(format!("ringwise plan -o sh{file}"));
+    let script = RecordingName::of(from.from.as_deref()).reads(format!("ringwise plan -o sh{file}"));
     if e.files.is_empty() {
         let what = if e.left_out.is_empty() { " no settings".into() } else { list() };
         return Err(Fail::error(format!("{} has nothing that this format can express:{what}", path.display()))

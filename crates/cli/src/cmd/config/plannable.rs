@@ -1,6 +1,6 @@
 //! An imported configuration with which a plan is possible.
 
-use ringwise_config::import::{Chosen, ChosenSetting, Part};
+use ringwise_config::import::{Chosen, ChosenSetting, ImportedValue};
 use ringwise_model::Snapshot;
 use ringwise_plan::{Plan, Refusal};
 
@@ -32,10 +32,10 @@ fn drop_one(chosen: &mut Chosen, refusal: &Refusal) {
         }
         other => {
             let concerns = |c: &ChosenSetting| match (other, &c.part) {
-                (Refusal::Conflict { dev, .. }, Part::IrqCpus(..)) => c.dev.as_ref() == Some(dev),
+                (Refusal::Conflict { dev, .. }, ImportedValue::IrqCpus(..)) => c.dev.as_ref() == Some(dev),
                 (
                     Refusal::CpuBeyondMachine { .. } | Refusal::NoCandidates { .. } | Refusal::NoNearCandidates { .. },
-                    Part::Cpus(_) | Part::ExcludeCpus(_),
+                    ImportedValue::Cpus(_) | ImportedValue::ExcludeCpus(_),
                 ) => true,
                 _ => false,
             };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::{CountedFlow, FlowSpec, Tuple, lines, population};
 use ringwise_kfmt::packet;
-use ringwise_kfmt::pcap::{Reader, Step};
+use ringwise_kfmt::pcap::{PcapStep, Reader};
 use ringwise_kfmt::sockets::Connected;
 use ringwise_sys::{Host, proc};
 
@@ -147,12 +147,12 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
     loop {
         let step = reader.step(&held[start..]).map_err(|e| bad(e.to_string()))?;
         match step {
-            Step::Packet { used, link, data, wire } => {
+            PcapStep::Packet { used, link, data, wire } => {
                 c.count(link, data, wire);
                 start += used;
                 done += used as u64;
             }
-            Step::Skip(n) => {
+            PcapStep::Skip(n) => {
                 let here = (held.len() - start) as u64;
                 done += n;
                 if n <= here {
@@ -165,11 +165,11 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
                     }
                 }
             }
-            Step::Need(_) if ended => {
+            PcapStep::Need(_) if ended => {
                 c.cut |= start < held.len();
                 break;
             }
-            Step::Need(n) => {
+            PcapStep::Need(n) => {
                 held.drain(..start);
                 start = 0;
                 let more = n.max(CHUNK) - held.len().min(n.max(CHUNK) - 1);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringwise_intent::{AppliedRecord, STANDING_FILE};
-use ringwise_sys::{Captured, Host, Recorder, Recording};
+use ringwise_sys::{CaptureRecorder, Captured, Host, Recording};
 use ringwise_testkit::dir::Dir;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ fn common(state: &Dir) -> Common {
 
 /// What `capture` records of this host, and its knowledge for the redaction.
 fn captured(host: &Arc<Planted>, common: &Common) -> (Recording, Knowledge) {
-    let recorder = Arc::new(Recorder::new(host::Shared(host.clone())));
+    let recorder = Arc::new(CaptureRecorder::new(host::Shared(host.clone())));
     let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
     let mut recording = recorder.finish();
     ringwise_discover::forget_others(&mut recording);
@@ -38,7 +38,7 @@ fn captured(host: &Arc<Planted>, common: &Common) -> (Recording, Knowledge) {
 
 /// The same for `support`.
 fn supported(host: &Arc<Planted>, common: &Common, log: &str) -> (Recording, Knowledge) {
-    let recorder = Arc::new(Recorder::new(host::Shared(host.clone())));
+    let recorder = Arc::new(CaptureRecorder::new(host::Shared(host.clone())));
     let shared: Arc<dyn Host> = recorder.clone();
     let s = capture::record(&shared).unwrap();
     let _ = shared.read("/etc/os-release");
@@ -200,7 +200,7 @@ fn so_are_the_captures_of_the_lab() {
     captures.sort();
     assert!(captures.len() >= 10);
     for path in captures {
-        let recorder = Arc::new(Recorder::new(Captured::open(&path).unwrap()));
+        let recorder = Arc::new(CaptureRecorder::new(Captured::open(&path).unwrap()));
         let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
         let mut recording = recorder.finish();
         let before = judged(recording.clone());
