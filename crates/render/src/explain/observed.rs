@@ -444,7 +444,7 @@ mod tests {
         let mut s = host("h", cpus, vec![NicSpec::new("eth0", "ice", Some(0), 2, 2)]).snapshot();
         let remote = |s: &Snapshot, napi| {
             let mut o = Observed::default();
-            o.socket_seen(Some(CpuId(0)), napi, Some(CpuId(1)), s);
+            o.add_socket_observation(Some(CpuId(0)), napi, Some(CpuId(1)), s);
             (o.nodes_compared, o.remote, o.arrival_nodes.into_iter().collect::<Vec<_>>())
         };
         let (here, there) = ((1, 0, vec![NodeId(0)]), (1, 1, vec![NodeId(1)]));
