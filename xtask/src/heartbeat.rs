@@ -21,7 +21,7 @@ pub(crate) enum Dead {
 
 /// A CPU as last seen.
 #[derive(Debug, Clone)]
-struct Seen {
+struct CpuCount {
     /// None: offline.
     count: Option<u64>,
     since: Instant,
@@ -32,7 +32,7 @@ struct Seen {
 /// Watches one guest, from boot to boot.
 pub(crate) struct Heartbeat {
     file: PathBuf,
-    cpus: Vec<Seen>,
+    cpus: Vec<CpuCount>,
     /// When a line last differed from the previous one; `None` before the first line.
     alive: Option<Instant>,
     /// Counted by any CPU, never falling.
@@ -65,18 +65,18 @@ impl Heartbeat {
         if self.alive.is_some_and(|a| now - a > SILENT) {
             return Some(Dead::All);
         }
-        let deaf = |s: &Seen| s.count.is_some() && now - s.since > DEAF && self.others(s) >= OTHERS;
+        let deaf = |s: &CpuCount| s.count.is_some() && now - s.since > DEAF && self.others(s) >= OTHERS;
         self.cpus.iter().position(deaf).map(Dead::Cpu)
     }
 
     /// How often the other CPUs that are online have counted since, each on average.
-    fn others(&self, s: &Seen) -> u64 {
+    fn others(&self, s: &CpuCount) -> u64 {
         let online = self.cpus.iter().filter(|c| c.count.is_some()).count().saturating_sub(1) as u64;
         (self.total - s.total).checked_div(online).unwrap_or(0)
     }
 
     fn note(&mut self, counts: &[Option<u64>], now: Instant) {
-        let fresh = Seen { count: None, since: now, total: self.total };
+        let fresh = CpuCount { count: None, since: now, total: self.total };
         self.cpus.resize(counts.len(), fresh);
         let mut moved = false;
         for (seen, count) in self.cpus.iter_mut().zip(counts) {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_stands_still_is_seen_after_fifteen_seconds_and_not_before() {
+    fn a_stuck_cpu_is_found_after_fifteen_seconds_and_not_before() {
         let line = |i: u64| format!("{i} {} {i} {i} \n", i.min(5));
         assert_eq!(after((1..=35).map(line)), None);
         assert_eq!(after((1..=36).map(line)), Some(Dead::Cpu(1)));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_says_nothing() {
+    fn half_a_line_is_ignored() {
         assert_eq!(after((1..=100).map(|i| if i % 2 == 0 { format!("{i} {i} \n") } else { format!("{i}") })), None);
     }
 }

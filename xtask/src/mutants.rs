@@ -39,7 +39,7 @@ impl Checked {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Verdict {
+enum MutantResult {
     /// Killed by this check.
     Killed(String),
     Survived,
@@ -48,15 +48,15 @@ enum Verdict {
 }
 
 /// A guest that did not boot, or a scenario that never ended, finds no fault.
-fn verdict(found: Option<&Checked>, succeeded: bool) -> Verdict {
-    let Some(c) = found else { return Verdict::Undecided("the scenario did not run".into()) };
+fn verdict(found: Option<&Checked>, succeeded: bool) -> MutantResult {
+    let Some(c) = found else { return MutantResult::Undecided("the scenario did not run".into()) };
     match (c.failed_checks.first(), c.other.first()) {
         // Only the name of the check is shown, because the detail may be long.
-        (Some(check), _) => Verdict::Killed(check.split(" # ").next().unwrap_or(check).to_string()),
-        (None, Some(why)) => Verdict::Undecided(why.clone()),
-        (None, None) if c.passed == 0 => Verdict::Undecided("nothing was checked".into()),
-        (None, None) if !succeeded => Verdict::Undecided("the lab failed outside of the scenario".into()),
-        (None, None) => Verdict::Survived,
+        (Some(check), _) => MutantResult::Killed(check.split(" # ").next().unwrap_or(check).to_string()),
+        (None, Some(why)) => MutantResult::Undecided(why.clone()),
+        (None, None) if c.passed == 0 => MutantResult::Undecided("nothing was checked".into()),
+        (None, None) if !succeeded => MutantResult::Undecided("the lab failed outside of the scenario".into()),
+        (None, None) => MutantResult::Survived,
     }
 }
 
@@ -131,8 +131,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         let (name, host) = place;
         let (found, took) = work.scenario(place, &base)?;
         match found {
-            Verdict::Survived => println!("mutants: {name}@{host} passes with the unchanged program ({took})"),
-            Verdict::Killed(why) | Verdict::Undecided(why) => {
+            MutantResult::Survived => println!("mutants: {name}@{host} passes with the unchanged program ({took})"),
+            MutantResult::Killed(why) | MutantResult::Undecided(why) => {
                 bail!("{name}@{host} fails with the unchanged program: {why}");
             }
         }
@@ -141,9 +141,11 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     for m in &mutants {
         let (name, host) = &m.place;
         let (word, text) = match work.mutant(m, &base) {
-            Ok((Verdict::Killed(check), took)) => ("killed", format!("killed by {name}@{host} ({took}): {check}")),
-            Ok((Verdict::Survived, took)) => ("survived", format!("SURVIVED {name}@{host} ({took})")),
-            Ok((Verdict::Undecided(why), took)) => ("other", format!("NOT DECIDED by {name}@{host} ({took}): {why}")),
+            Ok((MutantResult::Killed(check), took)) => ("killed", format!("killed by {name}@{host} ({took}): {check}")),
+            Ok((MutantResult::Survived, took)) => ("survived", format!("SURVIVED {name}@{host} ({took})")),
+            Ok((MutantResult::Undecided(why), took)) => {
+                ("other", format!("NOT DECIDED by {name}@{host} ({took}): {why}"))
+            }
             Err(e) => ("other", format!("NOT DECIDED: {e:#}")),
         };
         *count.entry(word).or_default() += 1;
@@ -206,7 +208,7 @@ impl Work {
         Ok(to)
     }
 
-    fn mutant(&self, m: &Mutant, base: &Path) -> Result<(Verdict, String)> {
+    fn mutant(&self, m: &Mutant, base: &Path) -> Result<(MutantResult, String)> {
         self.copy_sources()?;
         self.apply(&m.patch)?;
         let program = self.build(&m.name)?;
@@ -217,7 +219,7 @@ impl Work {
     }
 
     /// Runs only the scenario, in a separate lab.
-    fn scenario(&self, (name, host): &Place, program: &Path) -> Result<(Verdict, String)> {
+    fn scenario(&self, (name, host): &Place, program: &Path) -> Result<(MutantResult, String)> {
         let results = self.programs.join("results.json");
         remove(&results)?;
         let start = Instant::now();
@@ -230,7 +232,7 @@ impl Work {
         };
         let checked = found.iter().find(|c| c.scenario == *name);
         let v = verdict(checked, out.status.success());
-        if let Verdict::Undecided(_) = v {
+        if let MutantResult::Undecided(_) = v {
             eprint!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
         }
         Ok((v, seconds(start.elapsed())))
@@ -260,12 +262,12 @@ mod tests {
     #[test]
     fn only_a_failed_check_kills() {
         let killed = checked(&["it exited with status 137", "not ok as before # it differs"], 3);
-        assert_eq!(verdict(Some(&killed), false), Verdict::Killed("not ok as before".into()));
-        assert_eq!(verdict(Some(&checked(&[], 3)), true), Verdict::Survived);
+        assert_eq!(verdict(Some(&killed), false), MutantResult::Killed("not ok as before".into()));
+        assert_eq!(verdict(Some(&checked(&[], 3)), true), MutantResult::Survived);
         for undecided in [None, Some(&checked(&["no end after 60 s"], 3)), Some(&checked(&[], 0))] {
-            assert!(matches!(verdict(undecided, true), Verdict::Undecided(_)));
+            assert!(matches!(verdict(undecided, true), MutantResult::Undecided(_)));
         }
-        assert!(matches!(verdict(Some(&checked(&[], 3)), false), Verdict::Undecided(_)));
+        assert!(matches!(verdict(Some(&checked(&[], 3)), false), MutantResult::Undecided(_)));
     }
 
     #[test]

@@ -97,9 +97,9 @@ pub(crate) fn ensure(arch: Arch) -> Result<Qemu> {
     if arch == Arch::Amd64
         && let Ok(program) = std::env::var("RINGWISE_LAB_QEMU")
     {
-        return asked(vec![program.clone()]).with_context(|| format!("RINGWISE_LAB_QEMU: {program} is not a QEMU"));
+        return qemu_of(vec![program.clone()]).with_context(|| format!("RINGWISE_LAB_QEMU: {program} is not a QEMU"));
     }
-    let own = cmd::find(program(arch).0).and_then(|p| asked(vec![p.display().to_string()]));
+    let own = cmd::find(program(arch).0).and_then(|p| qemu_of(vec![p.display().to_string()]));
     if let Some(q) = own.clone().filter(|q| q.version >= SOUND) {
         return Ok(q);
     }
@@ -122,7 +122,7 @@ pub(crate) fn ensure(arch: Arch) -> Result<Qemu> {
 }
 
 /// The version that `--version` prints.
-fn asked(words: Vec<String>) -> Option<Qemu> {
+fn qemu_of(words: Vec<String>) -> Option<Qemu> {
     let mut c = Command::new(words.first()?);
     let out = cmd::output(c.args(&words[1..]).arg("--version")).ok()?;
     Some(Qemu { version: version(&out)?, words })
@@ -151,7 +151,7 @@ fn unpacked(arch: Arch, dir: &Path) -> Option<Qemu> {
         "-L".into(),
         path("usr/share/seabios"),
     ];
-    asked(words).filter(|q| q.version >= SOUND)
+    qemu_of(words).filter(|q| q.version >= SOUND)
 }
 
 fn fetch(arch: Arch, dir: &Path) -> Result<Qemu> {
@@ -189,7 +189,7 @@ fn older(own: Option<Qemu>) -> Result<Qemu> {
     let apt = apt::Apt::new("tools", &suites)?;
     apt.update()?;
     apt.install(target, &[package])?;
-    let own = cmd::find(program).and_then(|p| asked(vec![p.display().to_string()]));
+    let own = cmd::find(program).and_then(|p| qemu_of(vec![p.display().to_string()]));
     own.filter(new_enough).with_context(|| format!("QEMU was installed, but it is not {OLDEST} or newer"))
 }
 

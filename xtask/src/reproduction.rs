@@ -8,7 +8,7 @@ use ringwise_bench::file::{self, Results};
 use ringwise_bench::forward::{GREENHOST_SIZES, frame_of_payload, line_rate_per_s};
 use ringwise_bench::result::{Metric, Verdict};
 use ringwise_bench::summary::{points, varying};
-use ringwise_bench::table::{self, Table};
+use ringwise_bench::table::{self, TextTable};
 use ringwise_bench::words;
 use std::fmt::Write;
 use std::fs;
@@ -274,7 +274,7 @@ pub(crate) fn figures(dir: &Path) -> Result<Vec<(String, String)>> {
     Ok(out)
 }
 
-fn markdown(out: &mut String, t: &Table) {
+fn markdown(out: &mut String, t: &TextTable) {
     let line = |cells: &[String]| {
         format!("| {} |", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
     };
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said_and_nothing_is_claimed() {
+    fn unmeasured_results_are_reported_and_nothing_is_claimed() {
         let text = page(Path::new("/nonexistent")).unwrap();
         assert!(text.contains("left no `greenhost.jsonl`"));
         // What an earlier session found is marked as that.

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_says_where_it_runs() {
+    fn the_header_names_where_it_runs() {
         let s = scenario("# timeout: 7\n# needs: mqnic\n# long: 70\n");
         assert_eq!((s.long, scenario("").long), (Some(70), None));
         assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("100-try", 7, true));

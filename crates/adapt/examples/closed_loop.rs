@@ -5,7 +5,9 @@
 //! Everything is modelled: there are no packets. The same seeds give the same numbers.
 #![forbid(unsafe_code)]
 
-use ringwise_testkit::closed_loop::{Interface, Irqbalance, Katalyst, Policy, Report, StandStill, Traffic, run};
+use ringwise_testkit::closed_loop::{
+    BalancePolicy, Interface, IrqbalancePolicy, Katalyst, SimulatedTraffic, SimulationReport, StandStill, run,
+};
 
 #[path = "../tests/closed_loop/mod.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the tests use the rest")]
@@ -18,30 +20,33 @@ const HOURS: u64 = 2;
 
 struct Rule {
     name: &'static str,
-    new: fn() -> Box<dyn Policy>,
+    new: fn() -> Box<dyn BalancePolicy>,
 }
 
 const RULES: [Rule; 5] = [
     Rule { name: "even table, standing still", new: || Box::new(StandStill) },
     Rule { name: "ringwise", new: || Box::<Adaptive>::default() },
     Rule { name: "greedy at 2 %, each second", new: || Box::<Greedy>::default() },
-    Rule { name: "irqbalance's rule", new: || Box::<Irqbalance>::default() },
+    Rule { name: "irqbalance's rule", new: || Box::<IrqbalancePolicy>::default() },
     Rule { name: "Katalyst's rule", new: || Box::<Katalyst>::default() },
 ];
 
 struct Load {
     name: &'static str,
-    new: fn(u64) -> Traffic,
+    new: fn(u64) -> SimulatedTraffic,
 }
 
 const LOADS: [Load; 4] = [
     Load {
         name: "two flows of 45 % of a CPU that are on and off for 5 to 300 s, over Zipf 0.9 with a mean of 45 %",
-        new: |seed| Traffic::zipf(128, 10_000, 0.9, 8.0 * 0.45, seed).with_on_off(2, 0.45),
+        new: |seed| SimulatedTraffic::zipf(128, 10_000, 0.9, 8.0 * 0.45, seed).with_on_off(2, 0.45),
     },
-    Load { name: "Zipf 0.9, mean 65 %", new: |seed| Traffic::zipf(128, 10_000, 0.9, 8.0 * 0.65, seed) },
-    Load { name: "Zipf 1.1, mean 55 %", new: |seed| Traffic::zipf(128, 10_000, 1.1, 8.0 * 0.55, seed) },
-    Load { name: "flows of equal weight, mean 65 %", new: |seed| Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.65, seed) },
+    Load { name: "Zipf 0.9, mean 65 %", new: |seed| SimulatedTraffic::zipf(128, 10_000, 0.9, 8.0 * 0.65, seed) },
+    Load { name: "Zipf 1.1, mean 55 %", new: |seed| SimulatedTraffic::zipf(128, 10_000, 1.1, 8.0 * 0.55, seed) },
+    Load {
+        name: "flows of equal weight, mean 65 %",
+        new: |seed| SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.65, seed),
+    },
 ];
 
 fn middle(mut values: Vec<f64>) -> f64 {
@@ -49,7 +54,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn reports(rule: &Rule, load: &Load, queues: u32) -> Vec<Report> {
+fn reports(rule: &Rule, load: &Load, queues: u32) -> Vec<SimulationReport> {
     let go = |seed| {
         let mut interface = Interface::even(128, queues, 8);
         run(&mut interface, &mut (load.new)(seed), (rule.new)().as_mut(), HOURS * 3600, seed)
@@ -69,7 +74,7 @@ fn main() {
             let still = reports(&RULES[0], load, queues);
             for rule in &RULES {
                 let all = if rule.name == RULES[0].name { still.clone() } else { reports(rule, load, queues) };
-                let mean = |f: fn(&Report) -> f64| all.iter().map(f).sum::<f64>() / all.len() as f64;
+                let mean = |f: fn(&SimulationReport) -> f64| all.iter().map(f).sum::<f64>() / all.len() as f64;
                 let times: Vec<f64> = all.iter().zip(&still).map(|(a, s)| s.p95_wait_us / a.p95_wait_us).collect();
                 println!(
                     "| {} | {:.1} | {:.1} | {:.2} % | {:.1} % | {:.1} µs | {:.1}, {:.1}, {:.1} |",

@@ -14,7 +14,7 @@ use crate::propose::{Elephant, NoProposal, Proposal};
 /// What the caller does until the next step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum AdapterAction {
     /// Nothing.
     Rest(RestReason),
     /// Nothing yet, although the load is uneven.
@@ -22,7 +22,7 @@ pub enum Action {
         /// Why the load is suspect.
         why: SuspectReason,
         /// What the adapter waits for.
-        waiting: Waiting,
+        waiting: StepWait,
     },
     /// Count the packets of each table entry, and pass the counts with the signals.
     CountEntries {
@@ -96,7 +96,7 @@ pub enum RestReason {
 /// What an adapter with a suspect load waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Waiting {
+pub enum StepWait {
     /// A limit allows no step.
     Limit(LimitReached),
     /// The table must not be written.

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Action, Forbidden, OffReason, RestReason, Settled, Waiting};
+use crate::action::{AdapterAction, Forbidden, OffReason, RestReason, Settled, StepWait};
 use crate::buckets::{CountMethod, EntryEvidence, Unusable};
-use crate::judge::{AFTER, ENOUGH, Measured, RestoreReason, SAMPLES, judge};
+use crate::judge::{AFTER, ENOUGH, MeasuredLoads, RestoreReason, SAMPLES, judge};
 use crate::limits::{LimitReached, Limits};
-use crate::load::{LoadState, LoadWindow, Sample, SuspectReason, busiest};
+use crate::load::{LoadSample, LoadState, LoadWindow, SuspectReason, busiest};
 use crate::moves::{Moves, TableMove};
-use crate::propose::{Elephant, NoProposal, Proposal, Situation, propose};
+use crate::propose::{Elephant, NoProposal, Proposal, TableSituation, propose};
 
 use interrupt_step::Interrupts;
 use rps_step::Masks;
@@ -43,7 +43,7 @@ const REFUSALS: u32 = 3;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Signals<'a> {
     /// Loads and counters. `None`: they could not be read.
-    pub sample: Option<&'a Sample>,
+    pub sample: Option<&'a LoadSample>,
     /// Receive queue of each entry of the indirection table. `None`: unknown.
     pub table: Option<&'a [u32]>,
     /// Facts that forbid to write the table.
@@ -52,7 +52,7 @@ pub struct Signals<'a> {
     pub permitted: Permitted<'a>,
     /// The RPS mask of its only receive queue. `None`: there are several queues, or the mask must not be changed.
     pub rps: Option<Mask<'a>>,
-    /// The counts, once [`Action::CountEntries`] is done.
+    /// The counts, once [`AdapterAction::CountEntries`] is done.
     pub counts: Option<&'a EntryEvidence>,
 }
 
@@ -93,11 +93,11 @@ enum Phase {
     },
     Proposed {
         proposal: Proposal,
-        before: Measured,
+        before: MeasuredLoads,
     },
     Judging {
         proposal: Proposal,
-        before: Measured,
+        before: MeasuredLoads,
         written: Duration,
         calls: u32,
     },
@@ -116,7 +116,7 @@ struct Retry {
     pause: Duration,
     /// The busiest CPU.
     cpu: Option<u32>,
-    waiting: Waiting,
+    waiting: StepWait,
 }
 
 /// The state of one interface. It can be stored and continued by another process of the same boot.
@@ -144,23 +144,23 @@ pub struct Adapter {
 
 impl Adapter {
     /// One second. `now` is the time since boot.
-    pub fn step(&mut self, now: Duration, signals: &Signals<'_>) -> Action {
+    pub fn step(&mut self, now: Duration, signals: &Signals<'_>) -> AdapterAction {
         let state = match signals.sample {
             Some(sample) => self.window.push(sample.clone()),
             None => LoadState::Unknown { known: 0 },
         };
         if let Some((until, why)) = self.off {
             if until.is_none_or(|u| now < u) {
-                return Action::Off { until, why };
+                return AdapterAction::Off { until, why };
             }
             self.off = None;
         }
         match &mut self.phase {
             Phase::Restoring { moves, why, pending } if !*pending => {
                 *pending = true;
-                return Action::Restore { moves: moves.clone(), why: *why };
+                return AdapterAction::Restore { moves: moves.clone(), why: *why };
             }
-            Phase::Proposed { .. } | Phase::Restoring { .. } => return Action::Rest(RestReason::WritePending),
+            Phase::Proposed { .. } | Phase::Restoring { .. } => return AdapterAction::Rest(RestReason::WritePending),
             _ => {}
         }
         if let Some(off) = self.compare_table(signals.table) {
@@ -175,9 +175,9 @@ impl Adapter {
         if let Some(forbidden) = signals.forbidden.first().filter(|_| !self.judges_elsewhere()) {
             self.phase = Phase::Watching;
             let action = match state {
-                LoadState::Suspect(why) => Action::Suspect { why, waiting: Waiting::Forbidden(*forbidden) },
-                LoadState::Even => Action::Rest(RestReason::Even),
-                LoadState::Unknown { .. } => Action::Rest(RestReason::Forbidden(*forbidden)),
+                LoadState::Suspect(why) => AdapterAction::Suspect { why, waiting: StepWait::Forbidden(*forbidden) },
+                LoadState::Even => AdapterAction::Rest(RestReason::Even),
+                LoadState::Unknown { .. } => AdapterAction::Rest(RestReason::Forbidden(*forbidden)),
             };
             return self.or_elsewhere(now, signals, action);
         }
@@ -189,7 +189,7 @@ impl Adapter {
         }
     }
 
-    /// Reports what became of the last [`Action::Propose`] or [`Action::Restore`].
+    /// Reports what became of the last [`AdapterAction::Propose`] or [`AdapterAction::Restore`].
     pub fn settled(&mut self, now: Duration, settled: Settled) {
         let phase = std::mem::take(&mut self.phase);
         match (phase, settled) {
@@ -221,7 +221,7 @@ impl Adapter {
                 self.off = Some((Some(self.limits.off(now)), OffReason::WriteRefused));
             }
             (Phase::Proposed { proposal, .. }, Settled::NotWritten) => match proposal.moves {
-                Moves::Table(_) => _ = self.wait(now, |until| Waiting::NotWritten { until }),
+                Moves::Table(_) => _ = self.wait(now, |until| StepWait::NotWritten { until }),
                 Moves::Interrupt(_) => self.interrupts.wait(now),
                 Moves::Rps(_) => self.masks.wait(now),
             },
@@ -292,14 +292,14 @@ impl Adapter {
         self.masks.changed()
     }
 
-    /// Ends [`Action::Off`], unless a write is suspected to reset the device. What is in effect now is the new base.
+    /// Ends [`AdapterAction::Off`], unless a write is suspected to reset the device. What is in effect now is the new base.
     pub fn resume(&mut self) {
         self.off = self.off.filter(|(_, why)| *why == OffReason::LinkInterrupted);
         self.refusals = 0;
         self.new_base();
     }
 
-    /// What is in effect now is the new base. [`Action::Off`] stays.
+    /// What is in effect now is the new base. [`AdapterAction::Off`] stays.
     pub fn new_base(&mut self) {
         self.phase = Phase::Watching;
         (self.table, self.wrote) = (None, false);
@@ -345,7 +345,7 @@ impl Adapter {
     }
 
     /// A table that differs is a manual change. It takes precedence over the steps of this adapter.
-    fn compare_table(&mut self, table: Option<&[u32]>) -> Option<Action> {
+    fn compare_table(&mut self, table: Option<&[u32]>) -> Option<AdapterAction> {
         let table = table.filter(|t| self.table.as_deref() != Some(*t))?;
         let first = self.table.replace(table.to_vec()).is_none();
         self.phase = Phase::Watching;
@@ -353,58 +353,58 @@ impl Adapter {
             return None;
         }
         self.off = Some((None, OffReason::ChangedOutside));
-        Some(Action::Off { until: None, why: OffReason::ChangedOutside })
+        Some(AdapterAction::Off { until: None, why: OffReason::ChangedOutside })
     }
 
     fn judge_step(
         &mut self,
         now: Duration,
         proposal: Proposal,
-        before: Measured,
+        before: MeasuredLoads,
         written: Duration,
         calls: u32,
-    ) -> Action {
+    ) -> AdapterAction {
         let after = self.window.since(written + OVERLAP, SAMPLES);
         let after = match &proposal.moves {
-            Moves::Table(_) => Measured::new(&after),
-            Moves::Interrupt(_) => Measured::of_all_time(&after, &proposal.involved()),
-            Moves::Rps(_) => Measured::of_steering(&after, &proposal.involved()),
+            Moves::Table(_) => MeasuredLoads::new(&after),
+            Moves::Interrupt(_) => MeasuredLoads::of_all_time(&after, &proposal.involved()),
+            Moves::Rps(_) => MeasuredLoads::of_steering(&after, &proposal.involved()),
         };
         let verdict = match after {
             Some(after) if now >= written + AFTER => judge(&proposal, &before, &after),
             None if calls >= PATIENCE => Err(RestoreReason::NotMeasured),
             _ => {
                 self.phase = Phase::Judging { proposal, before, written, calls };
-                return Action::Rest(RestReason::Judging { until: written + AFTER });
+                return AdapterAction::Rest(RestReason::Judging { until: written + AFTER });
             }
         };
         match verdict {
             Ok(why) => {
                 self.limits_of(&proposal.moves).kept();
-                Action::Rest(RestReason::Kept(why))
+                AdapterAction::Rest(RestReason::Kept(why))
             }
             Err(why) => {
                 let moves = proposal.moves.back();
                 self.phase = Phase::Restoring { moves: moves.clone(), why, pending: true };
-                Action::Restore { moves, why }
+                AdapterAction::Restore { moves, why }
             }
         }
     }
 
-    fn watch(&mut self, now: Duration, signals: &Signals<'_>, state: LoadState, phase: Phase) -> Action {
+    fn watch(&mut self, now: Duration, signals: &Signals<'_>, state: LoadState, phase: Phase) -> AdapterAction {
         let why = match state {
             LoadState::Suspect(why) => why,
             LoadState::Unknown { known } => {
                 self.phase = phase;
-                return self.or_elsewhere(now, signals, Action::Rest(RestReason::TooFewSamples { known }));
+                return self.or_elsewhere(now, signals, AdapterAction::Rest(RestReason::TooFewSamples { known }));
             }
             LoadState::Even => {
                 (self.retry, self.named) = (None, None);
-                return self.or_elsewhere(now, signals, Action::Rest(RestReason::Even));
+                return self.or_elsewhere(now, signals, AdapterAction::Rest(RestReason::Even));
             }
         };
         let Some(table) = signals.table else {
-            return self.or_elsewhere(now, signals, Action::Rest(RestReason::TableUnknown));
+            return self.or_elsewhere(now, signals, AdapterAction::Rest(RestReason::TableUnknown));
         };
         match phase {
             Phase::Counting { method, until, calls, first } => {
@@ -412,7 +412,7 @@ impl Adapter {
                     Some(counts) => counts.check(table).map(|_| counts),
                     None if calls < PATIENCE => {
                         self.phase = Phase::Counting { method, until, calls: calls + 1, first };
-                        return Action::CountEntries { method, why, until };
+                        return AdapterAction::CountEntries { method, why, until };
                     }
                     None => Err(Unusable::NotCounted),
                 };
@@ -425,29 +425,35 @@ impl Adapter {
                     (Err(unusable), CountMethod::SampledHeaders) => {
                         // What the driver reports is a fact, what headers show is a computation.
                         let unusable = first.unwrap_or(unusable);
-                        let waiting = self.wait(now, |until| Waiting::Unusable { why: unusable, until });
-                        Action::Suspect { why, waiting }
+                        let waiting = self.wait(now, |until| StepWait::Unusable { why: unusable, until });
+                        AdapterAction::Suspect { why, waiting }
                     }
                 }
             }
             _ => match self.waiting(now) {
-                Some(waiting @ (Waiting::NoStep { .. } | Waiting::Unusable { .. })) => {
-                    self.or_elsewhere(now, signals, Action::Suspect { why, waiting })
+                Some(waiting @ (StepWait::NoStep { .. } | StepWait::Unusable { .. })) => {
+                    self.or_elsewhere(now, signals, AdapterAction::Suspect { why, waiting })
                 }
-                Some(waiting) => Action::Suspect { why, waiting },
+                Some(waiting) => AdapterAction::Suspect { why, waiting },
                 None => self.count(now, CountMethod::Filter, why, None),
             },
         }
     }
 
-    fn count(&mut self, now: Duration, method: CountMethod, why: SuspectReason, first: Option<Unusable>) -> Action {
+    fn count(
+        &mut self,
+        now: Duration,
+        method: CountMethod,
+        why: SuspectReason,
+        first: Option<Unusable>,
+    ) -> AdapterAction {
         let until = now + COUNT;
         self.phase = Phase::Counting { method, until, calls: 0, first };
-        Action::CountEntries { method, why, until }
+        AdapterAction::CountEntries { method, why, until }
     }
 
     /// What a suspect load waits for before entries are counted.
-    fn waiting(&self, now: Duration) -> Option<Waiting> {
+    fn waiting(&self, now: Duration) -> Option<StepWait> {
         if let Some(retry) = self.retry.filter(|r| now < r.since + r.pause) {
             let other = self.busiest_cpu().is_some_and(|cpu| Some(cpu) != retry.cpu);
             if !other || now < retry.since + OTHER_CPU_RETRY {
@@ -456,7 +462,7 @@ impl Adapter {
         }
         // The counts are ready when the limit ends.
         let limit = self.limits.may_step(now + COUNT).err();
-        limit.or_else(|| self.is_apart(now + COUNT).err()).map(Waiting::Limit)
+        limit.or_else(|| self.is_apart(now + COUNT).err()).map(StepWait::Limit)
     }
 
     /// Whether the last step of each kind is long enough ago.
@@ -467,25 +473,25 @@ impl Adapter {
     }
 
     fn busiest_cpu(&self) -> Option<u32> {
-        let loads = Measured::new(&self.window.since(Duration::ZERO, SAMPLES))?.loads;
+        let loads = MeasuredLoads::new(&self.window.since(Duration::ZERO, SAMPLES))?.loads;
         busiest(&loads).map(|(cpu, ..)| cpu)
     }
 
-    fn wait(&mut self, now: Duration, waiting: impl Fn(Duration) -> Waiting) -> Waiting {
+    fn wait(&mut self, now: Duration, waiting: impl Fn(Duration) -> StepWait) -> StepWait {
         let pause = self.retry.map_or(RETRY, |r| (r.pause * 2).min(LONGEST_RETRY));
         let waiting = waiting(now + pause);
         self.retry = Some(Retry { since: now, pause, cpu: self.busiest_cpu(), waiting });
         waiting
     }
 
-    fn decide(&mut self, now: Duration, table: &[u32], counts: &EntryEvidence, why: SuspectReason) -> Action {
+    fn decide(&mut self, now: Duration, table: &[u32], counts: &EntryEvidence, why: SuspectReason) -> AdapterAction {
         let most = match self.is_apart(now).and_then(|()| self.limits.may_step(now)) {
             Ok(most) => most,
-            Err(limit) => return Action::Suspect { why, waiting: Waiting::Limit(limit) },
+            Err(limit) => return AdapterAction::Suspect { why, waiting: StepWait::Limit(limit) },
         };
-        let before = Measured::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
+        let before = MeasuredLoads::steady(&self.window.since(Duration::ZERO, 2 * SAMPLES));
         let proposed = match (&before, self.window.last(), counts.check(table)) {
-            (Some(before), Some(sample), Ok(counts)) => propose(&Situation {
+            (Some(before), Some(sample), Ok(counts)) => propose(&TableSituation {
                 table,
                 counts,
                 loads: &before.loads,
@@ -500,22 +506,22 @@ impl Adapter {
         match (proposed, before) {
             (Ok(proposal), Some(before)) => {
                 self.phase = Phase::Proposed { proposal: proposal.clone(), before };
-                Action::Propose(proposal)
+                AdapterAction::Propose(proposal)
             }
             (Err(no), _) => {
-                let waiting = self.wait(now, |until| Waiting::NoStep { why: no, until });
+                let waiting = self.wait(now, |until| StepWait::NoStep { why: no, until });
                 match no {
                     NoProposal::Elephant(elephant) => {
                         let earlier = self.named.replace(elephant);
                         if earlier.is_none_or(|e| e.entry != elephant.entry) {
-                            return Action::Named { elephant };
+                            return AdapterAction::Named { elephant };
                         }
                     }
                     _ => self.named = None,
                 }
-                Action::Suspect { why, waiting }
+                AdapterAction::Suspect { why, waiting }
             }
-            (Ok(_), None) => Action::Rest(RestReason::TooFewSamples { known: ENOUGH as u32 }),
+            (Ok(_), None) => AdapterAction::Rest(RestReason::TooFewSamples { known: ENOUGH as u32 }),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::buckets::EntryCount;
+use crate::buckets::ReceivedByEntry;
 use crate::judge::KeepReason;
-use crate::load::{CpuSample, QueueSample};
+use crate::load::{CpuLoadSample, QueueSample};
 use crate::moves::Moves;
 
 const fn s(n: u64) -> Duration {
@@ -56,18 +56,20 @@ impl Host {
         loads
     }
 
-    fn second(&mut self) -> Action {
+    fn second(&mut self) -> AdapterAction {
         self.now += s(1);
         let drops = self.drops;
         let queue = |cpu| QueueSample { cpu: Some(cpu), packets: Some(1000), drops, ..QueueSample::default() };
-        let cpu = |(i, l): (u32, f64)| (i, CpuSample { busy_percent: Some(l), node: Some(0), ..CpuSample::default() });
-        let sample = Sample {
+        let cpu = |(i, l): (u32, f64)| {
+            (i, CpuLoadSample { busy_percent: Some(l), node: Some(0), ..CpuLoadSample::default() })
+        };
+        let sample = LoadSample {
             at: self.now,
             queues: (0..8).map(queue).collect(),
             cpus: (0..).zip(self.loads()).map(cpu).collect(),
             out_of_order: Some(0),
             nic_drops: self.nic_drops,
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let counts = self.counting.map(|method| EntryEvidence {
             method,
@@ -75,7 +77,7 @@ impl Host {
             entries: self
                 .work
                 .iter()
-                .map(|w| EntryCount { packets: *w, segments: None, bytes: 0, elsewhere: (self.elsewhere)(method) })
+                .map(|w| ReceivedByEntry { packets: *w, segments: None, bytes: 0, elsewhere: (self.elsewhere)(method) })
                 .collect(),
             unhashed: 0,
             unknown_queue: 0,
@@ -90,14 +92,14 @@ impl Host {
         };
         let action = self.adapter.step(self.now, &signals);
         self.counting = match action {
-            Action::CountEntries { method, until, .. } if self.now + s(1) >= until => Some(method),
+            AdapterAction::CountEntries { method, until, .. } if self.now + s(1) >= until => Some(method),
             _ => None,
         };
         action
     }
 
     /// Seconds until an action matches.
-    fn until(&mut self, most: u64, found: impl Fn(&Action) -> bool) -> Action {
+    fn until(&mut self, most: u64, found: impl Fn(&AdapterAction) -> bool) -> AdapterAction {
         for _ in 0..most {
             let action = self.second();
             if found(&action) {
@@ -116,7 +118,9 @@ impl Host {
     }
 
     fn proposal(&mut self, most: u64) -> Proposal {
-        let Action::Propose(p) = self.until(most, |a| matches!(a, Action::Propose(_))) else { unreachable!() };
+        let AdapterAction::Propose(p) = self.until(most, |a| matches!(a, AdapterAction::Propose(_))) else {
+            unreachable!()
+        };
         p
     }
 }
@@ -124,24 +128,24 @@ impl Host {
 #[test]
 fn from_the_first_sample_to_an_even_load() {
     let mut h = Host::uneven();
-    assert_eq!(h.second(), Action::Rest(RestReason::TooFewSamples { known: 1 }));
+    assert_eq!(h.second(), AdapterAction::Rest(RestReason::TooFewSamples { known: 1 }));
     let p = h.proposal(10);
     assert_eq!(h.now, s(1009), "six samples, then three seconds of counting");
     assert_eq!(p.moves.entries().len(), 4);
-    assert_eq!(h.second(), Action::Rest(RestReason::WritePending));
+    assert_eq!(h.second(), AdapterAction::Rest(RestReason::WritePending));
     h.write(&p.moves);
     let written = h.now;
-    assert_eq!(h.second(), Action::Rest(RestReason::Judging { until: written + s(5) }));
-    h.until(4, |a| matches!(a, Action::Rest(RestReason::Kept(KeepReason::Gained { .. }))));
+    assert_eq!(h.second(), AdapterAction::Rest(RestReason::Judging { until: written + s(5) }));
+    h.until(4, |a| matches!(a, AdapterAction::Rest(RestReason::Kept(KeepReason::Gained { .. }))));
     assert_eq!(h.now, written + s(5));
     let p = h.proposal(10);
     assert_eq!(h.now, written + s(10), "the counts are ready when the limit allows a step");
     h.write(&p.moves);
-    h.until(15, |a| *a == Action::Rest(RestReason::Even));
+    h.until(15, |a| *a == AdapterAction::Rest(RestReason::Even));
     let loads = h.loads();
     assert!(loads.iter().all(|l| *l <= 45.0 * 1.17), "{loads:?}");
     // Half an hour later nothing more has moved.
-    (0..1800).for_each(|_| assert_eq!(h.second(), Action::Rest(RestReason::Even)));
+    (0..1800).for_each(|_| assert_eq!(h.second(), AdapterAction::Rest(RestReason::Even)));
 }
 
 #[test]
@@ -152,8 +156,8 @@ fn a_step_without_effect_is_restored_and_the_next_one_waits() {
     let p = h.proposal(20);
     h.write(&p.moves);
     let written = h.now;
-    let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
-    let Action::Restore { moves, why: RestoreReason::TooLittle { .. } } = action else { panic!("{action:?}") };
+    let action = h.until(6, |a| matches!(a, AdapterAction::Restore { .. }));
+    let AdapterAction::Restore { moves, why: RestoreReason::TooLittle { .. } } = action else { panic!("{action:?}") };
     assert!(h.now <= written + s(5));
     assert!(h.adapter.has_moved_entries());
     h.write(&moves);
@@ -174,8 +178,11 @@ fn more_drops_restore_a_step_that_balances() {
     let p = h.proposal(20);
     h.write(&p.moves);
     h.drops = Some(500);
-    let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
-    assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { before: 0.0, .. }, .. }), "{action:?}");
+    let action = h.until(6, |a| matches!(a, AdapterAction::Restore { .. }));
+    assert!(
+        matches!(action, AdapterAction::Restore { why: RestoreReason::Drops { before: 0.0, .. }, .. }),
+        "{action:?}"
+    );
 }
 
 #[test]
@@ -185,8 +192,11 @@ fn more_drops_of_the_interface_restore_a_step_if_the_driver_counts_none_by_queue
     let p = h.proposal(20);
     h.write(&p.moves);
     h.nic_drops = Some(500);
-    let action = h.until(6, |a| matches!(a, Action::Restore { .. }));
-    assert!(matches!(action, Action::Restore { why: RestoreReason::Drops { before: 3.0, .. }, .. }), "{action:?}");
+    let action = h.until(6, |a| matches!(a, AdapterAction::Restore { .. }));
+    assert!(
+        matches!(action, AdapterAction::Restore { why: RestoreReason::Drops { before: 3.0, .. }, .. }),
+        "{action:?}"
+    );
     // Unknown before or afterwards is not zero.
     for (before, after) in [(None, Some(500)), (Some(500), None), (None, None)] {
         let mut h = Host::uneven();
@@ -194,7 +204,7 @@ fn more_drops_of_the_interface_restore_a_step_if_the_driver_counts_none_by_queue
         let p = h.proposal(20);
         h.write(&p.moves);
         h.nic_drops = after;
-        h.until(6, |a| matches!(a, Action::Rest(RestReason::Kept(KeepReason::Gained { .. }))));
+        h.until(6, |a| matches!(a, AdapterAction::Rest(RestReason::Kept(KeepReason::Gained { .. }))));
     }
 }
 
@@ -208,7 +218,7 @@ fn a_manual_change_stops_it() {
     h.write(&p.moves);
     h.second();
     h.table.swap(2, 3);
-    let off = Action::Off { until: None, why: OffReason::ChangedOutside };
+    let off = AdapterAction::Off { until: None, why: OffReason::ChangedOutside };
     assert_eq!(h.second(), off);
     (0..100).for_each(|_| assert_eq!(h.second(), off));
     h.adapter.resume();
@@ -234,12 +244,13 @@ fn forbidden_writes_are_not_proposed() {
         h.forbidden = vec![forbidden];
         let mut last = h.second();
         for _ in 0..59 {
-            let nothing = matches!(last, Action::Rest(_) | Action::Suspect { waiting: Waiting::Forbidden(_), .. });
+            let nothing =
+                matches!(last, AdapterAction::Rest(_) | AdapterAction::Suspect { waiting: StepWait::Forbidden(_), .. });
             assert!(nothing, "{last:?}");
             last = h.second();
         }
-        let Action::Suspect { waiting, .. } = last else { panic!("the load is uneven: {last:?}") };
-        assert_eq!(waiting, Waiting::Forbidden(forbidden));
+        let AdapterAction::Suspect { waiting, .. } = last else { panic!("the load is uneven: {last:?}") };
+        assert_eq!(waiting, StepWait::Forbidden(forbidden));
     }
 }
 
@@ -247,15 +258,17 @@ fn forbidden_writes_are_not_proposed() {
 fn counts_that_disagree_are_counted_another_way_and_then_not_used() {
     let mut h = Host::uneven();
     h.elsewhere = |method| if method == CountMethod::Filter { 100 } else { 0 };
-    h.until(12, |a| matches!(a, Action::CountEntries { method: CountMethod::SampledHeaders, .. }));
+    h.until(12, |a| matches!(a, AdapterAction::CountEntries { method: CountMethod::SampledHeaders, .. }));
     h.proposal(5);
     let mut h = Host::uneven();
     h.elsewhere = |_| 100;
     let mut unusable = 0;
     for _ in 0..600 {
         match h.second() {
-            Action::Suspect { waiting: Waiting::Unusable { why: Unusable::Elsewhere { .. }, .. }, .. } => unusable += 1,
-            Action::Propose(p) => panic!("{p:?}"),
+            AdapterAction::Suspect { waiting: StepWait::Unusable { why: Unusable::Elsewhere { .. }, .. }, .. } => {
+                unusable += 1
+            }
+            AdapterAction::Propose(p) => panic!("{p:?}"),
             _ => {}
         }
     }
@@ -269,9 +282,9 @@ fn writes_that_fail_switch_it_off_for_longer_each_time() {
         h.proposal(300);
         h.adapter.settled(h.now, Settled::Refused);
     }
-    let Action::Off { until: Some(until), why: OffReason::WriteRefused } = h.second() else { panic!() };
+    let AdapterAction::Off { until: Some(until), why: OffReason::WriteRefused } = h.second() else { panic!() };
     assert_eq!(until, h.now - s(1) + s(1800));
-    h.until(1800, |a| !matches!(a, Action::Off { .. }));
+    h.until(1800, |a| !matches!(a, AdapterAction::Off { .. }));
     assert_eq!(h.now, until);
     h.proposal(5000);
 }
@@ -280,7 +293,7 @@ fn writes_that_fail_switch_it_off_for_longer_each_time() {
 fn a_caller_that_observes_sees_fewer_and_fewer_proposals() {
     let mut h = Host::uneven();
     fewer_and_fewer(|| {
-        let proposes = matches!(h.second(), Action::Propose(_));
+        let proposes = matches!(h.second(), AdapterAction::Propose(_));
         if proposes {
             h.adapter.settled(h.now, Settled::NotWritten);
         }
@@ -297,11 +310,11 @@ fn an_elephant_is_named_once() {
     let (mut named, mut moved) = (0, 0);
     for _ in 0..3600 {
         match h.second() {
-            Action::Named { elephant } => {
+            AdapterAction::Named { elephant } => {
                 assert_eq!((elephant.entry, elephant.cpu), (0, 0));
                 named += 1;
             }
-            Action::Propose(_) => moved += 1,
+            AdapterAction::Propose(_) => moved += 1,
             _ => {}
         }
     }
@@ -319,7 +332,7 @@ fn the_state_survives_a_restart_between_write_and_judgement() {
     h.adapter = serde_json::from_str(&stored).unwrap();
     // The new process needs 20 s to start.
     h.now += s(20);
-    h.until(5, |a| matches!(a, Action::Restore { why: RestoreReason::TooLittle { .. }, .. }));
+    h.until(5, |a| matches!(a, AdapterAction::Restore { why: RestoreReason::TooLittle { .. }, .. }));
 }
 
 #[test]
@@ -332,8 +345,10 @@ fn seconds_without_samples_do_not_count_as_idle() {
         let signals = Signals { table: Some(&h.table), ..Signals::default() };
         let action = h.adapter.step(h.now, &signals);
         match n {
-            10 => assert!(matches!(action, Action::Restore { why: RestoreReason::NotMeasured, .. }), "{action:?}"),
-            _ => assert!(matches!(action, Action::Rest(RestReason::Judging { .. })), "{action:?}"),
+            10 => {
+                assert!(matches!(action, AdapterAction::Restore { why: RestoreReason::NotMeasured, .. }), "{action:?}")
+            }
+            _ => assert!(matches!(action, AdapterAction::Rest(RestReason::Judging { .. })), "{action:?}"),
         }
     }
 }
@@ -344,13 +359,13 @@ fn a_restoration_that_could_not_be_written_is_requested_again() {
     h.no_effect = Some(h.table.clone());
     let p = h.proposal(20);
     h.write(&p.moves);
-    let first = h.until(6, |a| matches!(a, Action::Restore { .. }));
-    assert_eq!(h.second(), Action::Rest(RestReason::WritePending));
+    let first = h.until(6, |a| matches!(a, AdapterAction::Restore { .. }));
+    assert_eq!(h.second(), AdapterAction::Rest(RestReason::WritePending));
     h.adapter.settled(h.now, Settled::NotWritten);
     assert_eq!(h.second(), first);
-    let Action::Restore { moves, .. } = first else { unreachable!() };
+    let AdapterAction::Restore { moves, .. } = first else { unreachable!() };
     h.write(&moves);
-    assert!(matches!(h.second(), Action::Suspect { .. }));
+    assert!(matches!(h.second(), AdapterAction::Suspect { .. }));
 }
 
 #[test]
@@ -363,27 +378,27 @@ fn the_next_process_finds_out_whether_a_step_was_written() {
     // The process ended before the write.
     let (mut h, _) = proposed();
     h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
-    assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
+    assert!(matches!(h.second(), AdapterAction::Suspect { waiting: StepWait::NotWritten { .. }, .. }));
     // After it.
     let (mut h, moves) = proposed();
     moves.entries().iter().for_each(|m| h.table[m.entry] = m.to);
     h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
-    assert!(matches!(h.second(), Action::Rest(RestReason::Judging { .. })));
-    h.until(6, |a| matches!(a, Action::Rest(RestReason::Kept(_))));
+    assert!(matches!(h.second(), AdapterAction::Rest(RestReason::Judging { .. })));
+    h.until(6, |a| matches!(a, AdapterAction::Rest(RestReason::Kept(_))));
     // Another program wrote meanwhile.
     let (mut h, moves) = proposed();
     let first = moves.entries()[0];
     h.table[first.entry] = 7 - first.to;
     h.adapter.handed_over(h.now, Some(&h.table), &|_| None, &|_| None);
-    assert_eq!(h.second(), Action::Off { until: None, why: OffReason::ChangedOutside });
+    assert_eq!(h.second(), AdapterAction::Off { until: None, why: OffReason::ChangedOutside });
     // The table cannot be read: the step is not waited for, and does not count as moved, so the service restores the base.
     let (mut h, _) = proposed();
     h.adapter.handed_over(h.now, None, &|_| None, &|_| None);
-    assert!(matches!(h.second(), Action::Suspect { waiting: Waiting::NotWritten { .. }, .. }));
+    assert!(matches!(h.second(), AdapterAction::Suspect { waiting: StepWait::NotWritten { .. }, .. }));
     let (mut h, moves) = proposed();
     moves.entries().iter().for_each(|m| h.table[m.entry] = m.to);
     h.adapter.handed_over(h.now, None, &|_| None, &|_| None);
-    assert_ne!(h.second(), Action::Rest(RestReason::WritePending));
+    assert_ne!(h.second(), AdapterAction::Rest(RestReason::WritePending));
     assert!(!h.adapter.has_moved_entries());
     // Nothing to find out.
     let mut h = Host::uneven();

@@ -23,7 +23,7 @@ pub enum CountMethod {
 
 /// What one entry received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct EntryCount {
+pub struct ReceivedByEntry {
     /// Packets, as the stack saw them: merged packets count once.
     pub packets: u64,
     /// Segments, as they were on the wire. `None`: not counted.
@@ -34,7 +34,7 @@ pub struct EntryCount {
     pub elsewhere: u64,
 }
 
-impl EntryCount {
+impl ReceivedByEntry {
     /// What the CPU's work is proportional to: segments, or packets if segments are not counted.
     pub fn work(&self) -> u64 {
         self.segments.unwrap_or(self.packets)
@@ -49,7 +49,7 @@ pub struct EntryEvidence {
     /// How long.
     pub duration: Duration,
     /// By table entry.
-    pub entries: Vec<EntryCount>,
+    pub entries: Vec<ReceivedByEntry>,
     /// Packets without a hash.
     pub unhashed: u64,
     /// Packets with a hash whose queue is unknown.
@@ -102,7 +102,7 @@ pub enum Unusable {
 #[derive(Debug, Clone, Copy)]
 pub struct CheckedEvidence<'a> {
     /// By table entry.
-    pub entries: &'a [EntryCount],
+    pub entries: &'a [ReceivedByEntry],
     /// Packets of all entries.
     pub packets: u64,
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn evidence() -> EntryEvidence {
-        let entry = EntryCount { packets: 2500, segments: Some(5000), bytes: 250_000, elsewhere: 0 };
+        let entry = ReceivedByEntry { packets: 2500, segments: Some(5000), bytes: 250_000, elsewhere: 0 };
         EntryEvidence {
             method: CountMethod::Filter,
             duration: Duration::from_secs(3),

@@ -61,7 +61,7 @@ pub struct GroupChoice {
 
 /// What a plan would choose by the last sample. `None`: the sample does not tell, or the user configured it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Suggested {
+pub struct SuggestedGroups {
     /// Queues of the latency group.
     pub latency_queues: Option<u32>,
     /// Mean busy share of the CPUs of the bulk queues.
@@ -126,7 +126,7 @@ impl Groups {
     }
 
     /// The next sample. `Some`: this would be better.
-    pub fn step(&mut self, now: Duration, suggested: Suggested) -> Option<GroupChange> {
+    pub fn step(&mut self, now: Duration, suggested: SuggestedGroups) -> Option<GroupChange> {
         let from = self.present;
         let policy = match (from.policy, suggested.busy_percent) {
             (GroupPolicy::Bulk, Some(busy)) if busy >= BUSY_PERCENT => GroupPolicy::Cpu,

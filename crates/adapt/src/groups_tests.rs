@@ -8,8 +8,8 @@ fn choice(latency_queues: u32, policy: GroupPolicy) -> GroupChoice {
     GroupChoice { latency_queues, policy }
 }
 
-fn by(latency_queues: u32, busy_percent: u32) -> Suggested {
-    Suggested { latency_queues: Some(latency_queues), busy_percent: Some(busy_percent) }
+fn by(latency_queues: u32, busy_percent: u32) -> SuggestedGroups {
+    SuggestedGroups { latency_queues: Some(latency_queues), busy_percent: Some(busy_percent) }
 }
 
 fn two_of_eight() -> Groups {
@@ -27,13 +27,13 @@ fn one_sample_changes_nothing() {
 }
 
 #[test]
-fn a_sample_that_tells_nothing_changes_nothing() {
+fn a_sample_without_information_changes_nothing() {
     let mut g = two_of_eight();
     for n in 1..10 {
-        assert_eq!(g.step(s(30 * n), Suggested::default()), None);
+        assert_eq!(g.step(s(30 * n), SuggestedGroups::default()), None);
     }
-    assert_eq!(g.step(s(330), Suggested { busy_percent: Some(90), ..Suggested::default() }), None);
-    let change = g.step(s(360), Suggested { busy_percent: Some(90), ..Suggested::default() }).unwrap();
+    assert_eq!(g.step(s(330), SuggestedGroups { busy_percent: Some(90), ..SuggestedGroups::default() }), None);
+    let change = g.step(s(360), SuggestedGroups { busy_percent: Some(90), ..SuggestedGroups::default() }).unwrap();
     assert_eq!(change.to, choice(2, GroupPolicy::Cpu), "the sizes stay");
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::judge::SAMPLES;
-use crate::load::{CpuSample, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, Sample};
+use crate::load::{CpuLoadSample, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, LoadSample};
 use crate::moves::{Crowded, InterruptMove, Moves, NoStep};
 use crate::propose::{Gain, Gains, Predicted, Proposal};
 use crate::receiver::{beside, has_room, limit, points_beside};
@@ -16,9 +16,9 @@ use crate::receiver::{beside, has_room, limit, points_beside};
 pub const LEAST_POINTS: f64 = 5.0;
 
 /// What a move is computed from.
-pub struct Situation<'a> {
+pub struct InterruptSituation<'a> {
     /// The samples of the window, oldest first.
-    pub samples: &'a [&'a Sample],
+    pub samples: &'a [&'a LoadSample],
     /// CPUs that may serve the queues of the interface.
     pub permitted: &'a BTreeSet<u32>,
     /// Whether the interrupt with this first queue must keep its CPU.
@@ -26,19 +26,19 @@ pub struct Situation<'a> {
 }
 
 /// Whether a CPU with these times may be too busy for the queues that it serves.
-pub fn may_be_crowded(cpu: &CpuSample) -> bool {
+pub fn may_be_crowded(cpu: &CpuLoadSample) -> bool {
     cpu.total_percent.is_some_and(|t| t >= HOT_PERCENT) && cpu.busy_percent.is_some_and(|p| p >= LEAST_POINTS)
 }
 
 /// Whether a CPU that serves queues may be too busy, before it is known which other CPUs may serve them.
-pub fn is_busy(samples: &[&Sample]) -> bool {
-    let busy = |s: &&Sample, cpu: u32| s.cpus.get(&cpu).is_some_and(may_be_crowded);
+pub fn is_busy(samples: &[&LoadSample]) -> bool {
+    let busy = |s: &&LoadSample, cpu: u32| s.cpus.get(&cpu).is_some_and(may_be_crowded);
     let Some(last) = samples.last() else { return false };
     movable(last).values().any(|cpu| samples.iter().filter(|s| busy(s, *cpu)).count() >= HOT_SAMPLES)
 }
 
 /// CPU of each interrupt that can be moved. One whose queues are not all balanced stays.
-fn movable(s: &Sample) -> BTreeMap<u32, u32> {
+fn movable(s: &LoadSample) -> BTreeMap<u32, u32> {
     let all = || s.queues.iter().filter_map(|q| Some((q.interrupt?, q)));
     let fixed: BTreeSet<u32> = all().filter(|(_, q)| q.excluded.is_some()).map(|(i, _)| i).collect();
     all().filter(|(i, _)| !fixed.contains(i)).filter_map(|(i, q)| Some((i, q.cpu?))).collect()
@@ -46,14 +46,14 @@ fn movable(s: &Sample) -> BTreeMap<u32, u32> {
 
 /// Means of the newest samples.
 struct Means<'a> {
-    samples: &'a [&'a Sample],
-    last: &'a Sample,
+    samples: &'a [&'a LoadSample],
+    last: &'a LoadSample,
     /// All time of each CPU that serves queues of the interface or may do so, in percent.
     total: BTreeMap<u32, f64>,
 }
 
 impl Means<'_> {
-    fn mean(&self, of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    fn mean(&self, of: impl Fn(&LoadSample) -> Option<f64>) -> Option<f64> {
         let all: Vec<f64> = self.samples.iter().map(|s| of(s)).collect::<Option<_>>()?;
         Some(all.iter().sum::<f64>() / all.len().max(1) as f64)
     }
@@ -86,7 +86,7 @@ impl Means<'_> {
 }
 
 /// Finds the interrupt whose move gains most: from the busiest CPU from which one may move.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
+pub fn propose(s: &InterruptSituation<'_>) -> Result<Proposal, NoStep> {
     let Some(last) = s.samples.last() else { return Err(NoStep::TooFewTimes { known: 0 }) };
     let serving: BTreeSet<u32> = last.queues.iter().filter_map(|q| q.cpu).collect();
     let online = |cpu: &u32| last.cpus.get(cpu).is_some_and(|c| c.total_percent.is_some());
@@ -94,16 +94,17 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
     if !serving.is_subset(&cpus) {
         return Err(NoStep::NotWorthIt);
     }
-    let totals = |x: &Sample| -> Option<BTreeMap<u32, f64>> {
+    let totals = |x: &LoadSample| -> Option<BTreeMap<u32, f64>> {
         let same =
             x.queues.len() == last.queues.len() && x.queues.iter().zip(&last.queues).all(|(a, b)| a.cpu == b.cpu);
         same.then(|| cpus.iter().map(|c| Some((*c, x.cpus.get(c)?.total_percent?))).collect())?
     };
-    let known: Vec<(&Sample, BTreeMap<u32, f64>)> = s.samples.iter().filter_map(|x| Some((*x, totals(x)?))).collect();
+    let known: Vec<(&LoadSample, BTreeMap<u32, f64>)> =
+        s.samples.iter().filter_map(|x| Some((*x, totals(x)?))).collect();
     if known.len() < HOT_SAMPLES {
         return Err(NoStep::TooFewTimes { known: known.len() as u32 });
     }
-    let newest: Vec<&Sample> = known[known.len() - SAMPLES.min(known.len())..].iter().map(|(x, _)| *x).collect();
+    let newest: Vec<&LoadSample> = known[known.len() - SAMPLES.min(known.len())..].iter().map(|(x, _)| *x).collect();
     let mut means = Means { samples: &newest, last, total: BTreeMap::new() };
     means.total = cpus.iter().filter_map(|c| Some((*c, means.mean(|x| x.cpus.get(c)?.total_percent)?))).collect();
     let mean = |loads: &BTreeMap<u32, f64>| loads.values().sum::<f64>() / loads.len().max(1) as f64;
@@ -123,7 +124,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
 }
 
 /// The best move away from this CPU.
-fn best_of(s: &Situation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>) -> Option<Proposal> {
+fn best_of(s: &InterruptSituation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>) -> Option<Proposal> {
     let load = *means.total.get(&donor)?;
     let with_packets = means.with_packets(donor)?;
     let queues = |interrupt: u32| -> Vec<u32> {
@@ -183,7 +184,13 @@ fn worth(means: &Means<'_>, load: f64, m: InterruptMove) -> Option<Proposal> {
 }
 
 /// The least loaded CPU that may receive `points`: one of the same node if possible.
-fn receiver(s: &Situation<'_>, means: &Means<'_>, donor: u32, serving: &BTreeSet<u32>, points: f64) -> Option<u32> {
+fn receiver(
+    s: &InterruptSituation<'_>,
+    means: &Means<'_>,
+    donor: u32,
+    serving: &BTreeSet<u32>,
+    points: f64,
+) -> Option<u32> {
     let of_queues: Vec<f64> = serving.iter().filter_map(|c| means.total.get(c).copied()).collect();
     let mean = of_queues.iter().sum::<f64>() / of_queues.len().max(1) as f64;
     let most = limit(mean, *means.total.get(&donor)?);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::{CpuSample, Exclusion, QueueSample};
+use crate::load::{CpuLoadSample, Exclusion, QueueSample};
 
 /// Eight CPUs on two nodes. Queue i has the CPU `cpus[i]`, and as many packets as the others.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ impl Host {
         Self { cpus, packets, loads: all, permitted: (0..8).collect(), excluded: None, rests: None }
     }
 
-    fn sample(&self, second: u64) -> Sample {
+    fn sample(&self, second: u64) -> LoadSample {
         let queue = |i: u32| QueueSample {
             cpu: Some(self.cpus[i as usize]),
             packets: Some(self.packets[i as usize]),
@@ -34,28 +34,28 @@ impl Host {
             let total_percent = Some(packets + programs);
             (
                 i,
-                CpuSample {
+                CpuLoadSample {
                     busy_percent: Some(*packets),
                     total_percent,
                     other_packets: Some(0),
                     node,
-                    ..CpuSample::default()
+                    ..CpuLoadSample::default()
                 },
             )
         };
-        Sample {
+        LoadSample {
             at: std::time::Duration::from_secs(second),
             queues: (0..self.cpus.len() as u32).map(queue).collect(),
             cpus: (0..).zip(&self.loads).map(cpu).collect(),
             out_of_order: Some(0),
-            ..Sample::default()
+            ..LoadSample::default()
         }
     }
 
-    fn of(&self, samples: &[Sample]) -> Result<Proposal, NoStep> {
-        let samples: Vec<&Sample> = samples.iter().collect();
+    fn of(&self, samples: &[LoadSample]) -> Result<Proposal, NoStep> {
+        let samples: Vec<&LoadSample> = samples.iter().collect();
         let rests = |q: u32| self.rests == Some(q);
-        propose(&Situation { samples: &samples, permitted: &self.permitted, rests: &rests })
+        propose(&InterruptSituation { samples: &samples, permitted: &self.permitted, rests: &rests })
     }
 
     fn propose(&self) -> Result<Proposal, NoStep> {
@@ -158,8 +158,8 @@ fn queues_that_others_use_stay_and_so_do_their_cpus() {
 #[test]
 fn queues_with_one_interrupt_move_together() {
     let h = shared();
-    let mut samples: Vec<Sample> = (1..=10).map(|n| h.sample(n)).collect();
-    let share = |s: &mut Sample, excluded| {
+    let mut samples: Vec<LoadSample> = (1..=10).map(|n| h.sample(n)).collect();
+    let share = |s: &mut LoadSample, excluded| {
         (s.queues[1].interrupt, s.queues[2].interrupt) = (Some(7), Some(7));
         s.queues[2].excluded = excluded;
     };
@@ -174,9 +174,9 @@ fn queues_with_one_interrupt_move_together() {
 
 #[test]
 fn unknown_values_move_nothing() {
-    let change = |with: &dyn Fn(&mut Sample)| {
+    let change = |with: &dyn Fn(&mut LoadSample)| {
         let h = shared();
-        let mut samples: Vec<Sample> = (1..=10).map(|n| h.sample(n)).collect();
+        let mut samples: Vec<LoadSample> = (1..=10).map(|n| h.sample(n)).collect();
         samples.iter_mut().for_each(with);
         h.of(&samples)
     };
@@ -194,22 +194,22 @@ fn unknown_values_move_nothing() {
 #[test]
 fn six_of_ten_samples_must_show_it() {
     let (hot, calm) = (program(), Host { loads: vec![(20.0, 0.0); 8], ..program() });
-    let of = |hot_samples: u64| -> Vec<Sample> {
+    let of = |hot_samples: u64| -> Vec<LoadSample> {
         (1..=10).map(|n| if n > 10 - hot_samples { hot.sample(n) } else { calm.sample(n) }).collect()
     };
     assert_eq!(hot.of(&of(5)), Err(NoStep::Even));
     assert!(hot.of(&of(6)).is_ok());
     assert_eq!(hot.of(&of(10)[..5]), Err(NoStep::TooFewTimes { known: 5 }));
-    let refs: Vec<Sample> = of(6);
+    let refs: Vec<LoadSample> = of(6);
     assert!(is_busy(&refs.iter().collect::<Vec<_>>()) && !is_busy(&[]));
-    let refs: Vec<Sample> = of(5);
+    let refs: Vec<LoadSample> = of(5);
     assert!(!is_busy(&refs.iter().collect::<Vec<_>>()));
 }
 
 #[test]
 fn packets_of_other_interfaces_stay_on_the_cpu() {
     let h = program();
-    let samples: Vec<Sample> = (1..=10)
+    let samples: Vec<LoadSample> = (1..=10)
         .map(|n| {
             let mut s = h.sample(n);
             let cpu = s.cpus.get_mut(&1).unwrap();
@@ -223,14 +223,14 @@ fn packets_of_other_interfaces_stay_on_the_cpu() {
 }
 
 /// The samples of this host with cores of two threads each.
-fn with_cores(h: &Host) -> Vec<Sample> {
-    let pair = |s: &mut Sample| {
+fn with_cores(h: &Host) -> Vec<LoadSample> {
+    let pair = |s: &mut LoadSample| {
         let totals: Vec<Option<f64>> = s.cpus.values().map(|c| c.total_percent).collect();
         for (i, c) in &mut s.cpus {
             (c.core, c.sibling_percent) = (Some(i & !1), totals[(i ^ 1) as usize]);
         }
     };
-    let mut samples: Vec<Sample> = (1..=10).map(|n| h.sample(n)).collect();
+    let mut samples: Vec<LoadSample> = (1..=10).map(|n| h.sample(n)).collect();
     samples.iter_mut().for_each(pair);
     samples
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::load::{Sample, busiest, mean_loads};
+use crate::load::{LoadSample, busiest, mean_loads};
 use crate::moves::{BusyFor, Crowded, InterruptMove, RpsMove};
 use crate::propose::{Gain, Proposal, variance};
 
@@ -40,7 +40,7 @@ const STEADY_POINTS: f64 = 5.0;
 
 /// Means of some seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredLoads {
     /// The load of each CPU, in percent. That of a saturated CPU is what it would need to handle the packets that
     /// its queues dropped as well, so it may be above 100.
     pub loads: BTreeMap<u32, f64>,
@@ -56,9 +56,9 @@ pub struct Measured {
     pub stack_drops_per_s: Option<f64>,
 }
 
-impl Measured {
+impl MeasuredLoads {
     /// Means of the samples. `None`: the loads are known in too few of them.
-    pub fn new(samples: &[&Sample]) -> Option<Self> {
+    pub fn new(samples: &[&LoadSample]) -> Option<Self> {
         let mut loads = mean_loads(samples.iter().copied(), ENOUGH)?;
         let drops_per_s = loads.keys().filter_map(|cpu| Some((*cpu, drops_per_s(samples, *cpu)?))).collect();
         for (cpu, load) in loads.iter_mut().filter(|(_, load)| **load >= SATURATED_PERCENT) {
@@ -68,7 +68,7 @@ impl Measured {
     }
 
     /// Rates of the whole interface and of the host.
-    fn of_interface(samples: &[&Sample]) -> Self {
+    fn of_interface(samples: &[&LoadSample]) -> Self {
         Self {
             loads: BTreeMap::new(),
             drops_per_s: BTreeMap::new(),
@@ -80,7 +80,7 @@ impl Measured {
 
     /// Means of the newest samples: all of them if the loads were steady, otherwise the newer half, because an earlier load
     /// predicts nothing.
-    pub fn steady(samples: &[&Sample]) -> Option<Self> {
+    pub fn steady(samples: &[&LoadSample]) -> Option<Self> {
         let newer = &samples[samples.len().saturating_sub(SAMPLES)..];
         let older = &samples[..samples.len() - newer.len()];
         let moved = |a: &BTreeMap<u32, f64>, b: &BTreeMap<u32, f64>| {
@@ -94,7 +94,7 @@ impl Measured {
 
     /// Means of all time of these CPUs, programs included. CPUs whose time is known in too few samples are missing; the caller knows which
     /// ones it needs. `None`: of all of them.
-    pub fn of_all_time(samples: &[&Sample], cpus: &[u32]) -> Option<Self> {
+    pub fn of_all_time(samples: &[&LoadSample], cpus: &[u32]) -> Option<Self> {
         let mean = |cpu: &u32| {
             let known: Vec<f64> = samples.iter().filter_map(|s| s.cpus.get(cpu)?.total_percent).collect();
             let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
@@ -112,7 +112,7 @@ impl Measured {
     }
 
     /// The same with the packets that full backlogs lost: RPS passes packets on through these.
-    pub fn of_steering(samples: &[&Sample], cpus: &[u32]) -> Option<Self> {
+    pub fn of_steering(samples: &[&LoadSample], cpus: &[u32]) -> Option<Self> {
         let mut all = Self::of_all_time(samples, cpus)?;
         for cpu in cpus {
             let lost = per_s(samples, |s| s.cpus.get(cpu)?.backlog_drops);
@@ -131,18 +131,18 @@ impl Measured {
 }
 
 /// Dropped packets per second of the CPU's queues. `None`: unknown in too many samples.
-fn drops_per_s(samples: &[&Sample], cpu: u32) -> Option<f64> {
+fn drops_per_s(samples: &[&LoadSample], cpu: u32) -> Option<f64> {
     per_s(samples, |s| s.queues.iter().filter(|q| q.cpu == Some(cpu)).map(|q| q.drops).sum())
 }
 
 /// The mean of what is known. `None`: unknown in too many samples.
-fn per_s(samples: &[&Sample], of: impl Fn(&Sample) -> Option<u64>) -> Option<f64> {
+fn per_s(samples: &[&LoadSample], of: impl Fn(&LoadSample) -> Option<u64>) -> Option<f64> {
     let known: Vec<u64> = samples.iter().filter_map(|s| of(s)).collect();
     (known.len() >= ENOUGH).then(|| known.iter().sum::<u64>() as f64 / known.len() as f64)
 }
 
 /// Received and dropped packets of the CPU's queues over the received ones. `None`: unknown.
-fn demand(samples: &[&Sample], cpu: u32) -> Option<f64> {
+fn demand(samples: &[&LoadSample], cpu: u32) -> Option<f64> {
     let queues = || samples.iter().flat_map(|s| &s.queues).filter(|q| q.cpu == Some(cpu));
     let packets: u64 = queues().map(|q| q.packets).sum::<Option<_>>()?;
     let drops: u64 = queues().map(|q| q.drops).sum::<Option<_>>()?;
@@ -202,7 +202,7 @@ pub enum RestoreReason {
 
 /// Judges a step by the CPUs from which and to which something moved: what changes on others is not its effect. Where the drops of these CPUs
 /// are unknown, because the driver counts none by queue, those of the whole interface take their place.
-pub fn judge(proposal: &Proposal, before: &Measured, after: &Measured) -> Result<KeepReason, RestoreReason> {
+pub fn judge(proposal: &Proposal, before: &MeasuredLoads, after: &MeasuredLoads) -> Result<KeepReason, RestoreReason> {
     let involved = proposal.involved();
     let drops = (before.drops_of(&involved), after.drops_of(&involved));
     let out_of_order = || more_out_of_order(before.out_of_order_per_s, after.out_of_order_per_s);
@@ -270,8 +270,8 @@ pub(crate) fn more_drops(before: Option<f64>, after: Option<f64>) -> Option<Rest
 
 /// The same of the whole interface: the sum of both places, because RPS moves drops from the ring to the backlog. If one place is
 /// unknown, the other one counts.
-fn more_drops_of_interface(before: &Measured, after: &Measured) -> Option<RestoreReason> {
-    let both = |m: &Measured| Some(m.nic_drops_per_s? + m.stack_drops_per_s?);
+fn more_drops_of_interface(before: &MeasuredLoads, after: &MeasuredLoads) -> Option<RestoreReason> {
+    let both = |m: &MeasuredLoads| Some(m.nic_drops_per_s? + m.stack_drops_per_s?);
     let (before, after) = both(before)
         .zip(both(after))
         .or_else(|| before.nic_drops_per_s.zip(after.nic_drops_per_s))
@@ -291,8 +291,8 @@ pub(crate) fn more_out_of_order(before: Option<f64>, after: Option<f64>) -> Opti
 fn judge_beside_programs(
     proposal: &Proposal,
     m: &InterruptMove,
-    before: &Measured,
-    after: &Measured,
+    before: &MeasuredLoads,
+    after: &MeasuredLoads,
 ) -> Result<KeepReason, RestoreReason> {
     let (Some(was), Some(is), Gain::Maximum { points }) =
         (before.loads.get(&m.from), after.loads.get(&m.to), proposal.why)
@@ -310,8 +310,8 @@ fn judge_beside_programs(
 fn judge_mask(
     proposal: &Proposal,
     m: &RpsMove,
-    before: &Measured,
-    after: &Measured,
+    before: &MeasuredLoads,
+    after: &MeasuredLoads,
     drops_known: bool,
 ) -> Result<KeepReason, RestoreReason> {
     let most = |loads: &BTreeMap<u32, f64>, of: bool| -> Option<f64> {
@@ -343,8 +343,8 @@ mod tests {
         (0..).zip(list.iter().copied()).collect()
     }
 
-    fn measured(list: &[f64]) -> Measured {
-        Measured {
+    fn measured(list: &[f64]) -> MeasuredLoads {
+        MeasuredLoads {
             loads: loads(list),
             drops_per_s: drops(0.0, list.len()),
             out_of_order_per_s: Some(10.0),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     /// From CPU 0 to the others.
-    fn twenty() -> (Proposal, Measured) {
+    fn twenty() -> (Proposal, MeasuredLoads) {
         (proposal(&[90.0, 50.0, 40.0], &[70.0, 55.0, 55.0]), measured(&[90.0, 50.0, 40.0]))
     }
 
@@ -408,20 +408,20 @@ mod tests {
     fn drops_and_reordering_restore() {
         let (p, before) = twenty();
         let good = measured(&[70.0, 55.0, 55.0]);
-        let after = Measured { drops_per_s: drops(20.0, 3), ..good.clone() };
+        let after = MeasuredLoads { drops_per_s: drops(20.0, 3), ..good.clone() };
         assert_eq!(judge(&p, &before, &after), Err(RestoreReason::Drops { before: 0.0, after: 60.0 }));
-        let unknown = Measured { drops_per_s: BTreeMap::new(), ..before.clone() };
+        let unknown = MeasuredLoads { drops_per_s: BTreeMap::new(), ..before.clone() };
         assert!(judge(&p, &unknown, &after).is_ok(), "nothing to compare with");
-        let after = Measured { out_of_order_per_s: Some(150.0), ..good.clone() };
+        let after = MeasuredLoads { out_of_order_per_s: Some(150.0), ..good.clone() };
         assert!(judge(&p, &before, &after).is_ok(), "few");
-        let after = Measured { out_of_order_per_s: Some(1000.0), ..good };
+        let after = MeasuredLoads { out_of_order_per_s: Some(1000.0), ..good };
         assert_eq!(judge(&p, &before, &after), Err(RestoreReason::OutOfOrder { before: 10.0, after: 1000.0 }));
     }
 
     #[test]
     fn drops_of_the_interface_count_where_those_of_the_queues_are_unknown() {
         let (p, known) = twenty();
-        let of = |m: &Measured, nic: Option<f64>, stack: Option<f64>| Measured {
+        let of = |m: &MeasuredLoads, nic: Option<f64>, stack: Option<f64>| MeasuredLoads {
             drops_per_s: BTreeMap::new(),
             nic_drops_per_s: nic,
             stack_drops_per_s: stack,
@@ -446,21 +446,21 @@ mod tests {
         );
         assert!(judged([Some(0.0), Some(0.0)], [Some(0.0), Some(99.0)]).is_ok(), "frames that no protocol handles");
         // Other queues drop.
-        let after = Measured { nic_drops_per_s: Some(600.0), ..good };
-        let before = Measured { nic_drops_per_s: Some(0.0), ..known.clone() };
+        let after = MeasuredLoads { nic_drops_per_s: Some(600.0), ..good };
+        let before = MeasuredLoads { nic_drops_per_s: Some(0.0), ..known.clone() };
         assert!(judge(&p, &before, &after).is_ok(), "the drops of the queues are known");
     }
 
     #[test]
     fn drops_of_the_interface_are_known_from_enough_samples_only() {
-        let sample = |nic_drops, stack_drops| Sample {
+        let sample = |nic_drops, stack_drops| LoadSample {
             cpus: [(0, 10.0), (1, 20.0)]
-                .map(|(cpu, busy)| (cpu, crate::load::CpuSample { busy_percent: Some(busy), ..Default::default() }))
+                .map(|(cpu, busy)| (cpu, crate::load::CpuLoadSample { busy_percent: Some(busy), ..Default::default() }))
                 .into(),
             queues: [0, 1].map(|cpu| crate::load::QueueSample { cpu: Some(cpu), ..Default::default() }).into(),
             nic_drops,
             stack_drops,
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let samples = [
             sample(Some(10), Some(2)),
@@ -469,15 +469,15 @@ mod tests {
             sample(Some(30), Some(2)),
             sample(None, None),
         ];
-        let m = Measured::new(&samples.iter().collect::<Vec<_>>()).unwrap();
+        let m = MeasuredLoads::new(&samples.iter().collect::<Vec<_>>()).unwrap();
         assert_eq!((m.nic_drops_per_s, m.stack_drops_per_s), (Some(20.0), None), "the mean of three, and two of five");
         assert!(m.drops_per_s.is_empty());
     }
 
     #[test]
     fn a_saturated_cpu_needs_the_time_for_its_drops_too() {
-        use crate::load::{CpuSample, QueueSample};
-        let sample = |drops: Option<u64>| Sample {
+        use crate::load::{CpuLoadSample, QueueSample};
+        let sample = |drops: Option<u64>| LoadSample {
             queues: [(0, 1000, drops), (1, 400, Some(100))]
                 .map(|(cpu, packets, drops)| QueueSample {
                     cpu: Some(cpu),
@@ -487,13 +487,13 @@ mod tests {
                 })
                 .to_vec(),
             cpus: [(0, 100.0), (1, 40.0)]
-                .map(|(cpu, busy)| (cpu, CpuSample { busy_percent: Some(busy), ..CpuSample::default() }))
+                .map(|(cpu, busy)| (cpu, CpuLoadSample { busy_percent: Some(busy), ..CpuLoadSample::default() }))
                 .into(),
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let measure = |drops| {
             let samples = vec![sample(drops); 5];
-            Measured::new(&samples.iter().collect::<Vec<_>>()).unwrap()
+            MeasuredLoads::new(&samples.iter().collect::<Vec<_>>()).unwrap()
         };
         // Queue 1 drops because its ring is short: its CPU has time left.
         assert_eq!(measure(Some(500)).loads, loads(&[150.0, 40.0]));
@@ -505,12 +505,12 @@ mod tests {
     #[test]
     fn overload_is_judged_by_demand_or_not_at_all() {
         let p = proposal(&[140.0, 50.0, 40.0], &[110.0, 65.0, 55.0]);
-        let before = Measured { drops_per_s: drops(9000.0, 3), ..measured(&[140.0, 50.0, 40.0]) };
-        let after = Measured { drops_per_s: drops(5000.0, 3), ..measured(&[120.0, 55.0, 55.0]) };
+        let before = MeasuredLoads { drops_per_s: drops(9000.0, 3), ..measured(&[140.0, 50.0, 40.0]) };
+        let after = MeasuredLoads { drops_per_s: drops(5000.0, 3), ..measured(&[120.0, 55.0, 55.0]) };
         assert!(matches!(judge(&p, &before, &after), Ok(KeepReason::Gained { .. })));
-        let more = Measured { drops_per_s: drops(12_000.0, 3), ..after.clone() };
+        let more = MeasuredLoads { drops_per_s: drops(12_000.0, 3), ..after.clone() };
         assert!(matches!(judge(&p, &before, &more), Err(RestoreReason::Drops { .. })));
-        let unknown = |list| Measured { drops_per_s: BTreeMap::new(), ..measured(list) };
+        let unknown = |list| MeasuredLoads { drops_per_s: BTreeMap::new(), ..measured(list) };
         let verdict = judge(&p, &unknown(&[100.0, 50.0, 40.0]), &unknown(&[100.0, 60.0, 60.0]));
         assert_eq!(verdict, Ok(KeepReason::Saturated));
     }

@@ -9,7 +9,7 @@
 //!                                                        ◄─ rps: otherwise, can other CPUs help the only queue?
 //! ```
 //!
-//! The crate is pure: an [`Adapter`] gets what was read and a clock value, and returns an [`Action`]. The caller reads,
+//! The crate is pure: an [`Adapter`] gets what was read and a clock value, and returns an [`AdapterAction`]. The caller reads,
 //! counts and writes. It reads the table again before each write, and lets one interface at a time make a step
 //! ([`limits::OneAtATime`]). Unknown values are never taken for zero. An interrupt moves only if no table entry can ([`interrupts`]), and an RPS mask changes only if
 //! no interrupt can move ([`rps`]).
@@ -32,5 +32,5 @@ mod receiver;
 pub mod rps;
 mod text;
 
-pub use action::{Action, Forbidden, OffReason, RestReason, Settled, Waiting};
+pub use action::{AdapterAction, Forbidden, OffReason, RestReason, Settled, StepWait};
 pub use adapter::{Adapter, COUNT, Mask, Permitted, Signals};

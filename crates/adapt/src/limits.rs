@@ -54,7 +54,7 @@ pub enum LimitReached {
 
 /// What moved from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shift {
+pub struct EntryShift {
     /// Index of an entry of the table; of an interrupt, its first receive queue; of a mask, its receive queue.
     pub entry: usize,
     /// The queue, or CPU, that it leaves, or a number for its old mask.
@@ -144,7 +144,7 @@ impl Limits {
     }
 
     /// A step was written. `Some`: entries move to and fro, so the interface is off until then.
-    pub fn stepped(&mut self, moves: &[Shift], now: Duration) -> Option<Duration> {
+    pub fn stepped(&mut self, moves: &[EntryShift], now: Duration) -> Option<Duration> {
         self.forget(now);
         for m in moves {
             let earlier = self.moved.iter().rev().find(|e| e.entry == m.entry);
@@ -160,7 +160,7 @@ impl Limits {
 
     /// A step was restored: its entries keep their queues for long, and the next step waits twice as long.
     /// `Some`: it is the second one within an hour, so the interface is off until then.
-    pub fn restored(&mut self, moves: &[Shift], now: Duration) -> Option<Duration> {
+    pub fn restored(&mut self, moves: &[EntryShift], now: Duration) -> Option<Duration> {
         self.forget(now);
         self.restored.push_back(now);
         self.delay(now);
@@ -201,7 +201,7 @@ impl Limits {
         !self.moved.is_empty()
     }
 
-    fn remember(&mut self, moves: &[Shift], now: Duration) {
+    fn remember(&mut self, moves: &[EntryShift], now: Duration) {
         self.moved.extend(moves.iter().map(|m| Moved { at: now, entry: m.entry, from: m.from, to: m.to }));
     }
 
@@ -242,8 +242,8 @@ mod tests {
         Duration::from_secs(n)
     }
 
-    fn moved(entry: usize, from: u32, to: u32) -> Shift {
-        Shift { entry, from, to }
+    fn moved(entry: usize, from: u32, to: u32) -> EntryShift {
+        EntryShift { entry, from, to }
     }
 
     #[test]

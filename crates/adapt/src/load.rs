@@ -60,7 +60,7 @@ pub struct QueueSample {
 
 /// What one CPU did in one second. `None`: unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct CpuSample {
+pub struct CpuLoadSample {
     /// Time in softirq and NAPI threads, in percent of the second.
     pub busy_percent: Option<f64>,
     /// All time in which it is not idle, programs included, in percent of the second.
@@ -85,13 +85,13 @@ pub struct CpuSample {
 
 /// One second of one interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Sample {
+pub struct LoadSample {
     /// End of the second, since boot.
     pub at: Duration,
     /// By receive queue.
     pub queues: Vec<QueueSample>,
     /// By CPU; at least those that serve a queue, and those that may, once they are known.
-    pub cpus: BTreeMap<u32, CpuSample>,
+    pub cpus: BTreeMap<u32, CpuLoadSample>,
     /// TCP segments of the whole host that arrived out of order (`TcpExt TCPOFOQueue`). `None`: unknown.
     pub out_of_order: Option<u64>,
     /// Packets of all queues for which the NIC had no free descriptor (`rx_missed_errors`). `None`: unknown.
@@ -102,7 +102,7 @@ pub struct Sample {
     pub stack_drops: Option<u64>,
 }
 
-impl Sample {
+impl LoadSample {
     /// Queues that are balanced, with their numbers.
     pub fn balanced(&self) -> impl Iterator<Item = (u32, &QueueSample)> {
         (0u32..).zip(&self.queues).filter(|(_, q)| q.excluded.is_none())
@@ -179,7 +179,7 @@ pub enum LoadState {
 /// A sample, and what is computed from it once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Held {
-    sample: Sample,
+    sample: LoadSample,
     /// The busiest CPU, its load and the mean. `None`: a load is unknown.
     busiest: Option<(u32, f64, f64)>,
 }
@@ -199,7 +199,7 @@ pub struct LoadWindow {
 
 impl LoadWindow {
     /// Adds a sample, and returns what the window shows with it.
-    pub fn push(&mut self, sample: Sample) -> LoadState {
+    pub fn push(&mut self, sample: LoadSample) -> LoadState {
         let now = sample.at;
         let busiest = sample.cpu_loads().as_ref().and_then(busiest);
         self.samples.push_back(Held { sample, busiest });
@@ -226,12 +226,12 @@ impl LoadWindow {
     }
 
     /// The newest sample.
-    pub fn last(&self) -> Option<&Sample> {
+    pub fn last(&self) -> Option<&LoadSample> {
         self.samples.back().map(|s| &s.sample)
     }
 
     /// Samples that ended after `since`, the newest `most` of them, oldest first.
-    pub fn since(&self, since: Duration, most: usize) -> Vec<&Sample> {
+    pub fn since(&self, since: Duration, most: usize) -> Vec<&LoadSample> {
         let newer = || self.samples.iter().map(|s| &s.sample).filter(|s| s.at > since);
         newer().skip(newer().count().saturating_sub(most)).collect()
     }
@@ -273,8 +273,8 @@ impl LoadWindow {
 
 /// The mean load of each CPU over the samples in which all are known, in percent. `None`: fewer than `enough` of these,
 /// or a queue changed its CPU in between.
-pub fn mean_loads<'a>(samples: impl Iterator<Item = &'a Sample>, enough: usize) -> Option<BTreeMap<u32, f64>> {
-    let known: Vec<BTreeMap<u32, f64>> = samples.filter_map(Sample::cpu_loads).collect();
+pub fn mean_loads<'a>(samples: impl Iterator<Item = &'a LoadSample>, enough: usize) -> Option<BTreeMap<u32, f64>> {
+    let known: Vec<BTreeMap<u32, f64>> = samples.filter_map(LoadSample::cpu_loads).collect();
     let first = known.first().filter(|_| known.len() >= enough)?;
     let mean = |cpu: &u32| {
         let sum: f64 = known.iter().map(|loads| loads.get(cpu)).sum::<Option<f64>>()?;

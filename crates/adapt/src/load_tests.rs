@@ -1,16 +1,17 @@
 use super::*;
 
 /// A second in which queue i is served by CPU i with `loads[i]` percent.
-fn sample(second: u64, loads: &[f64]) -> Sample {
+fn sample(second: u64, loads: &[f64]) -> LoadSample {
     let queue =
         |cpu: u32| QueueSample { cpu: Some(cpu), packets: Some(1000), drops: Some(0), ..QueueSample::default() };
-    let cpu = |(i, l): (u32, &f64)| (i, CpuSample { busy_percent: Some(*l), node: Some(0), ..CpuSample::default() });
-    Sample {
+    let cpu =
+        |(i, l): (u32, &f64)| (i, CpuLoadSample { busy_percent: Some(*l), node: Some(0), ..CpuLoadSample::default() });
+    LoadSample {
         at: Duration::from_secs(second),
         queues: (0..loads.len() as u32).map(queue).collect(),
         cpus: (0..).zip(loads).map(cpu).collect(),
         out_of_order: Some(0),
-        ..Sample::default()
+        ..LoadSample::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::Shift;
+use crate::limits::EntryShift;
 
 /// What a step moves. In JSON the entries are a list, and an interrupt and a mask are objects with different keys, so states of earlier
 /// versions can be read.
@@ -132,16 +132,16 @@ impl Moves {
     }
 
     /// Entries with their queues, queues with their CPUs, or a queue with its masks.
-    pub fn shifts(&self) -> Vec<Shift> {
+    pub fn shifts(&self) -> Vec<EntryShift> {
         match self {
-            Self::Table(list) => list.iter().map(|m| Shift { entry: m.entry, from: m.from, to: m.to }).collect(),
+            Self::Table(list) => list.iter().map(|m| EntryShift { entry: m.entry, from: m.from, to: m.to }).collect(),
             Self::Interrupt(m) => {
                 // The limits count interrupts, not queues.
-                let first = m.queues.first().map(|q| Shift { entry: *q as usize, from: m.from, to: m.to });
+                let first = m.queues.first().map(|q| EntryShift { entry: *q as usize, from: m.from, to: m.to });
                 first.into_iter().collect()
             }
             Self::Rps(m) => {
-                vec![Shift { entry: m.queue as usize, from: fingerprint(&m.from), to: fingerprint(&m.to) }]
+                vec![EntryShift { entry: m.queue as usize, from: fingerprint(&m.from), to: fingerprint(&m.to) }]
             }
         }
     }
@@ -187,7 +187,7 @@ mod tests {
         let one = Moves::Interrupt(one);
         let text = serde_json::to_string(&one).unwrap();
         assert_eq!(serde_json::from_str::<Moves>(&text).unwrap(), one);
-        assert_eq!(one.shifts(), [Shift { entry: 2, from: 1, to: 5 }]);
+        assert_eq!(one.shifts(), [EntryShift { entry: 2, from: 1, to: 5 }]);
         assert_eq!(one.back().back(), one);
         let mask = |cpus: &[u32]| cpus.iter().copied().collect();
         let m = RpsMove { queue: 0, from: mask(&[]), to: mask(&[2, 3]), cpu: 0, why: BusyFor::Queue };

@@ -9,7 +9,7 @@ use ringwise_flow::balance::{Balanced, MoveLimits, balance_within};
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::CheckedEvidence;
-use crate::load::{Sample, busiest};
+use crate::load::{LoadSample, busiest};
 use crate::moves::{Moves, TableMove};
 use crate::receiver::{beside, has_room, limit};
 
@@ -143,7 +143,7 @@ pub enum NoProposal {
 }
 
 /// What a step is computed from.
-pub struct Situation<'a> {
+pub struct TableSituation<'a> {
     /// Receive queue of each entry.
     pub table: &'a [u32],
     /// What the entries received.
@@ -151,7 +151,7 @@ pub struct Situation<'a> {
     /// The load of each CPU meanwhile, in percent.
     pub loads: &'a BTreeMap<u32, f64>,
     /// The newest sample: CPUs and nodes of the queues, excluded queues.
-    pub sample: &'a Sample,
+    pub sample: &'a LoadSample,
     /// Whether an entry must keep its queue.
     pub pinned: &'a dyn Fn(usize) -> bool,
     /// Whether such an entry may move soon.
@@ -179,7 +179,7 @@ struct Bins {
 }
 
 impl Bins {
-    fn new(s: &Situation<'_>) -> Option<Self> {
+    fn new(s: &TableSituation<'_>) -> Option<Self> {
         let cpus: Vec<u32> = s.loads.keys().copied().collect();
         let bin = |cpu: u32| cpus.binary_search(&cpu).ok();
         let bin_of = |queue: u32| {
@@ -207,7 +207,7 @@ impl Bins {
             (own, excluded) => units[b] * own as f64 / (own + excluded) as f64,
         };
         let movable: Vec<f64> = (0..cpus.len()).map(movable).collect();
-        let weight = |(b, e): (&u32, &crate::buckets::EntryCount)| match movable.get(*b as usize) {
+        let weight = |(b, e): (&u32, &crate::buckets::ReceivedByEntry)| match movable.get(*b as usize) {
             Some(m) if e.work() > 0 => (m * e.work() as f64 / work[*b as usize] as f64) as u64,
             _ => 0,
         };
@@ -247,7 +247,7 @@ pub fn variance(loads: &BTreeMap<u32, f64>) -> f64 {
 }
 
 /// Finds the step that lowers the load of the busiest CPUs, within all limits.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoProposal> {
+pub fn propose(s: &TableSituation<'_>) -> Result<Proposal, NoProposal> {
     let bins = Bins::new(s).ok_or(NoProposal::Unknown)?;
     let (_, _, mean) = busiest(s.loads).filter(|_| s.loads.len() > 1).ok_or(NoProposal::Unknown)?;
     let elephant_of = |entry: usize| {
@@ -386,7 +386,7 @@ impl Gains {
     }
 }
 
-fn queue_packets(s: &Situation<'_>) -> BTreeMap<u32, u64> {
+fn queue_packets(s: &TableSituation<'_>) -> BTreeMap<u32, u64> {
     let mut out = BTreeMap::new();
     for (queue, e) in s.table.iter().zip(s.counts.entries) {
         *out.entry(*queue).or_default() += e.packets;
@@ -395,7 +395,7 @@ fn queue_packets(s: &Situation<'_>) -> BTreeMap<u32, u64> {
 }
 
 /// The balanced queue of the CPU with the fewest packets.
-fn emptiest_queue(sample: &Sample, cpu: u32, received: &BTreeMap<u32, u64>) -> Option<u32> {
+fn emptiest_queue(sample: &LoadSample, cpu: u32, received: &BTreeMap<u32, u64>) -> Option<u32> {
     let queues = sample.balanced().filter(|(_, q)| q.cpu == Some(cpu)).map(|(queue, _)| queue);
     queues.min_by_key(|q| (received.get(q).copied().unwrap_or(0), *q))
 }

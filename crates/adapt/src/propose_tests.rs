@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use super::*;
-use crate::buckets::{CountMethod, EntryCount, EntryEvidence};
-use crate::load::{CpuSample, Exclusion, QueueSample};
+use crate::buckets::{CountMethod, EntryEvidence, ReceivedByEntry};
+use crate::load::{CpuLoadSample, Exclusion, QueueSample};
 
 /// Queue i is served by CPU i on node i / 4.
 struct Case {
     table: Vec<u32>,
     packets: Vec<u64>,
-    sample: Sample,
+    sample: LoadSample,
     loads: BTreeMap<u32, f64>,
     pinned: Vec<usize>,
     most: usize,
@@ -24,21 +24,22 @@ impl Case {
             let packets = Some(list.iter().sum());
             QueueSample { cpu: Some(cpu), packets, drops: Some(0), ..QueueSample::default() }
         };
-        let cpu =
-            |(i, l): (u32, &f64)| (i, CpuSample { busy_percent: Some(*l), node: Some(i / 4), ..CpuSample::default() });
-        let sample = Sample {
+        let cpu = |(i, l): (u32, &f64)| {
+            (i, CpuLoadSample { busy_percent: Some(*l), node: Some(i / 4), ..CpuLoadSample::default() })
+        };
+        let sample = LoadSample {
             at: Duration::from_secs(100),
             queues: (0..).zip(entries).map(queue).collect(),
             cpus: (0..).zip(loads).map(cpu).collect(),
             out_of_order: Some(0),
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let loads = (0..).zip(loads.iter().copied()).collect();
         Self { table, packets, sample, loads, pinned: Vec::new(), most: 100, named: None }
     }
 
     fn propose(&self) -> Result<Proposal, NoProposal> {
-        let entry = |n: &u64| EntryCount { packets: *n, segments: None, bytes: 0, elsewhere: 0 };
+        let entry = |n: &u64| ReceivedByEntry { packets: *n, segments: None, bytes: 0, elsewhere: 0 };
         let evidence = EntryEvidence {
             method: CountMethod::Filter,
             duration: Duration::from_secs(3),
@@ -47,7 +48,7 @@ impl Case {
             unknown_queue: 0,
         };
         let pinned = |entry: usize| self.pinned.contains(&entry);
-        propose(&Situation {
+        propose(&TableSituation {
             table: &self.table,
             counts: evidence.check(&self.table).unwrap(),
             loads: &self.loads,

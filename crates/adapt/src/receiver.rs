@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::load::{CpuSample, Sample};
+use crate::load::{CpuLoadSample, LoadSample};
 
 /// A receiver may get up to this load, in percent.
 const RECEIVER_PERCENT: f64 = 60.0;
@@ -20,14 +20,14 @@ pub(crate) fn limit(mean: f64, donor: f64) -> f64 {
 
 /// Whether the other threads of this CPU's core leave it room: they are neither the donor nor, with the load `beside`, busier than a
 /// receiver may be.
-pub(crate) fn has_room(cpus: &BTreeMap<u32, CpuSample>, cpu: u32, donor: u32, beside: f64, most: f64) -> bool {
+pub(crate) fn has_room(cpus: &BTreeMap<u32, CpuLoadSample>, cpu: u32, donor: u32, beside: f64, most: f64) -> bool {
     let core = |cpu: u32| cpus.get(&cpu).and_then(|c| c.core);
     let shares = core(cpu).is_some() && core(cpu) == core(donor);
     !shares && beside <= most
 }
 
 /// Mean time of the busiest other thread of a CPU's core, in percent; 0 for a core with one thread, or if it is unknown.
-pub(crate) fn beside(samples: &[&Sample], cpu: u32) -> f64 {
+pub(crate) fn beside(samples: &[&LoadSample], cpu: u32) -> f64 {
     let known: Vec<f64> = samples.iter().filter_map(|s| s.cpus.get(&cpu)?.sibling_percent).collect();
     known.iter().sum::<f64>() / known.len().max(1) as f64
 }

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::interrupts::LEAST_POINTS;
 use crate::judge::SAMPLES;
-use crate::load::{DROP_PERCENT, DROP_SAMPLES, EVEN_POINTS, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, QueueSample, Sample};
+use crate::load::{
+    DROP_PERCENT, DROP_SAMPLES, EVEN_POINTS, HOT_PERCENT, HOT_POINTS, HOT_SAMPLES, LoadSample, QueueSample,
+};
 use crate::moves::{BusyFor, Moves, NoStep, RpsMove};
 use crate::propose::{Gain, MAXIMUM_FALL_POINTS, Predicted, Proposal};
 use crate::receiver::{beside, has_room, limit};
@@ -18,9 +20,9 @@ use crate::receiver::{beside, has_room, limit};
 const MOVED_PART: f64 = 0.5;
 
 /// What a mask is computed from.
-pub struct Situation<'a> {
+pub struct RpsSituation<'a> {
     /// The samples of the window, oldest first.
-    pub samples: &'a [&'a Sample],
+    pub samples: &'a [&'a LoadSample],
     /// The receive queue.
     pub queue: u32,
     /// The CPUs of its mask.
@@ -30,35 +32,35 @@ pub struct Situation<'a> {
 }
 
 /// Whether a CPU of the queue or of its mask may be too busy, before it is known which other CPUs may help.
-pub fn is_busy(samples: &[&Sample], queue: u32, mask: &BTreeSet<u32>) -> bool {
+pub fn is_busy(samples: &[&LoadSample], queue: u32, mask: &BTreeSet<u32>) -> bool {
     let Some(cpu) = samples.last().and_then(|s| cpu_of(s, queue)) else { return false };
-    let often = |least: usize, is: &dyn Fn(&Sample) -> bool| samples.iter().filter(|s| is(s)).count() >= least;
-    let hot = |s: &Sample, cpu: &u32| s.cpus.get(cpu).is_some_and(crate::interrupts::may_be_crowded);
+    let often = |least: usize, is: &dyn Fn(&LoadSample) -> bool| samples.iter().filter(|s| is(s)).count() >= least;
+    let hot = |s: &LoadSample, cpu: &u32| s.cpus.get(cpu).is_some_and(crate::interrupts::may_be_crowded);
     match mask.is_empty() {
         true => {
-            let busy = |s: &Sample| s.cpus.get(&cpu).and_then(|c| c.busy_percent);
-            let drops = |s: &Sample| is_dropping(s, queue) && busy(s).is_some_and(|b| b >= DROP_PERCENT);
+            let busy = |s: &LoadSample| s.cpus.get(&cpu).and_then(|c| c.busy_percent);
+            let drops = |s: &LoadSample| is_dropping(s, queue) && busy(s).is_some_and(|b| b >= DROP_PERCENT);
             often(HOT_SAMPLES, &|s| busy(s).is_some_and(|b| b >= HOT_PERCENT)) || often(DROP_SAMPLES, &drops)
         }
         false => mask.iter().any(|cpu| often(HOT_SAMPLES, &|s| hot(s, cpu))),
     }
 }
 
-fn of(s: &Sample, queue: u32) -> Option<&QueueSample> {
+fn of(s: &LoadSample, queue: u32) -> Option<&QueueSample> {
     s.queues.get(queue as usize).filter(|q| q.excluded.is_none())
 }
 
-fn cpu_of(s: &Sample, queue: u32) -> Option<u32> {
+fn cpu_of(s: &LoadSample, queue: u32) -> Option<u32> {
     of(s, queue)?.cpu
 }
 
-fn is_dropping(s: &Sample, queue: u32) -> bool {
+fn is_dropping(s: &LoadSample, queue: u32) -> bool {
     of(s, queue).and_then(|q| q.drops).is_some_and(|n| n > 0)
 }
 
 /// Loads that are known in the same samples.
 struct Known<'a> {
-    samples: Vec<(&'a Sample, BTreeMap<u32, f64>)>,
+    samples: Vec<(&'a LoadSample, BTreeMap<u32, f64>)>,
     /// Means of all time of the newest samples, in percent.
     total: BTreeMap<u32, f64>,
     cpu: u32,
@@ -67,8 +69,8 @@ struct Known<'a> {
 
 impl Known<'_> {
     /// In how many samples the CPU is so far above the mean.
-    fn times(&self, cpu: u32, points: f64, is: impl Fn(&Sample, f64) -> bool) -> usize {
-        let far = |(s, loads): &&(&Sample, BTreeMap<u32, f64>)| {
+    fn times(&self, cpu: u32, points: f64, is: impl Fn(&LoadSample, f64) -> bool) -> usize {
+        let far = |(s, loads): &&(&LoadSample, BTreeMap<u32, f64>)| {
             let mean = loads.values().sum::<f64>() / loads.len().max(1) as f64;
             loads.get(&cpu).is_some_and(|l| l - mean >= points && is(s, *l))
         };
@@ -76,7 +78,7 @@ impl Known<'_> {
     }
 
     fn queue_is_hot(&self) -> bool {
-        let busy = |s: &Sample| s.cpus.get(&self.cpu).and_then(|c| c.busy_percent).unwrap_or(0.0);
+        let busy = |s: &LoadSample| s.cpus.get(&self.cpu).and_then(|c| c.busy_percent).unwrap_or(0.0);
         self.times(self.cpu, HOT_POINTS, |s, _| busy(s) >= HOT_PERCENT) >= HOT_SAMPLES
             || self.times(self.cpu, EVEN_POINTS, |s, _| busy(s) >= DROP_PERCENT && is_dropping(s, self.queue))
                 >= DROP_SAMPLES
@@ -93,11 +95,11 @@ impl Known<'_> {
     }
 
     fn has_room(&self, cpu: u32, donor: u32, most: f64) -> bool {
-        let newest: Vec<&Sample> = self.newest().iter().map(|(s, _)| *s).collect();
+        let newest: Vec<&LoadSample> = self.newest().iter().map(|(s, _)| *s).collect();
         newest.last().is_some_and(|last| has_room(&last.cpus, cpu, donor, beside(&newest, cpu), most))
     }
 
-    fn newest(&self) -> &[(&Sample, BTreeMap<u32, f64>)] {
+    fn newest(&self) -> &[(&LoadSample, BTreeMap<u32, f64>)] {
         &self.samples[self.samples.len().saturating_sub(SAMPLES)..]
     }
 
@@ -107,7 +109,7 @@ impl Known<'_> {
 }
 
 /// Finds the mask that relieves the busiest CPU.
-pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
+pub fn propose(s: &RpsSituation<'_>) -> Result<Proposal, NoStep> {
     let Some(last) = s.samples.last() else { return Err(NoStep::TooFewTimes { known: 0 }) };
     let cpu = cpu_of(last, s.queue).ok_or(NoStep::NotWorthIt)?;
     let online = |c: &u32| last.cpus.get(c).is_some_and(|x| x.total_percent.is_some());
@@ -116,7 +118,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
     if !used.is_subset(&cpus) {
         return Err(NoStep::NotWorthIt);
     }
-    let totals = |x: &Sample| -> Option<BTreeMap<u32, f64>> {
+    let totals = |x: &LoadSample| -> Option<BTreeMap<u32, f64>> {
         let same = cpu_of(x, s.queue) == Some(cpu);
         same.then(|| cpus.iter().map(|c| Some((*c, x.cpus.get(c)?.total_percent?))).collect())?
     };
@@ -136,7 +138,7 @@ pub fn propose(s: &Situation<'_>) -> Result<Proposal, NoStep> {
 }
 
 /// RPS is off, and the CPU of the queue is too busy.
-fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
+fn switch_on(s: &RpsSituation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
     let not = NoStep::NotWorthIt;
     let load = *known.total.get(&known.cpu).ok_or(not)?;
     let work = known.with_packets(known.cpu).ok_or(not)?;
@@ -153,7 +155,7 @@ fn switch_on(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
 }
 
 /// A CPU of the mask is too busy.
-fn relieve(s: &Situation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
+fn relieve(s: &RpsSituation<'_>, known: &Known<'_>) -> Result<Proposal, NoStep> {
     let not = NoStep::NotWorthIt;
     let load = |c: &u32| known.total.get(c).copied().unwrap_or(0.0);
     let hot = s.mask.iter().filter(|c| known.is_hot(**c)).max_by(|a, b| load(a).total_cmp(&load(b)));
@@ -193,7 +195,7 @@ fn fill(own: Vec<(u32, f64)>, work: f64, most: f64) -> Vec<(u32, f64)> {
 }
 
 fn worth(
-    s: &Situation<'_>,
+    s: &RpsSituation<'_>,
     to: Vec<(u32, f64)>,
     (cpu, why): (u32, BusyFor),
     before: BTreeMap<u32, f64>,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::{CpuSample, Exclusion};
+use crate::load::{CpuLoadSample, Exclusion};
 
 /// Eight CPUs, two threads on each core. Queue 0 is on CPU 0; CPUs 2 to 7 may help.
 #[derive(Clone)]
@@ -19,32 +19,32 @@ impl Host {
         Self { mask: cpus(mask), helpers: (2..8).collect(), loads: all, drops: 0, excluded: None }
     }
 
-    fn sample(&self, second: u64) -> Sample {
+    fn sample(&self, second: u64) -> LoadSample {
         let total = |(packets, programs): (f64, f64)| packets + programs;
-        let cpu = |i: usize| CpuSample {
+        let cpu = |i: usize| CpuLoadSample {
             busy_percent: Some(self.loads[i].0),
             total_percent: Some(total(self.loads[i])),
             core: Some(i as u32 & !1),
             sibling_percent: Some(total(self.loads[i ^ 1])),
-            ..CpuSample::default()
+            ..CpuLoadSample::default()
         };
         let (excluded, drops) = (self.excluded, Some(self.drops));
-        Sample {
+        LoadSample {
             at: std::time::Duration::from_secs(second),
             queues: vec![QueueSample { cpu: Some(0), packets: Some(1000), drops, excluded, interrupt: Some(30) }],
             cpus: (0..8).map(|i| (i as u32, cpu(i))).collect(),
             out_of_order: Some(0),
-            ..Sample::default()
+            ..LoadSample::default()
         }
     }
 
-    fn samples(&self, n: u64) -> Vec<Sample> {
+    fn samples(&self, n: u64) -> Vec<LoadSample> {
         (1..=n).map(|second| self.sample(second)).collect()
     }
 
-    fn of(&self, samples: &[Sample]) -> Result<Proposal, NoStep> {
-        let samples: Vec<&Sample> = samples.iter().collect();
-        let found = propose(&Situation { samples: &samples, queue: 0, mask: &self.mask, helpers: &self.helpers });
+    fn of(&self, samples: &[LoadSample]) -> Result<Proposal, NoStep> {
+        let samples: Vec<&LoadSample> = samples.iter().collect();
+        let found = propose(&RpsSituation { samples: &samples, queue: 0, mask: &self.mask, helpers: &self.helpers });
         assert!(found.is_err() || is_busy(&samples, 0, &self.mask), "what is cheap to test must not hide a step");
         found
     }
@@ -157,7 +157,7 @@ fn a_mask_that_is_too_small_grows() {
 #[test]
 fn unknown_values_change_nothing() {
     for h in [off(), beside_a_program()] {
-        let change = |with: &dyn Fn(&mut Sample)| {
+        let change = |with: &dyn Fn(&mut LoadSample)| {
             let mut samples = h.samples(10);
             samples.iter_mut().for_each(with);
             h.of(&samples)
@@ -166,7 +166,7 @@ fn unknown_values_change_nothing() {
         assert!(change(&|s| s.queues[0].cpu = None).is_err());
         assert!(change(&|s| s.queues[0].excluded = Some(Exclusion::AfXdp)).is_err());
         assert!(change(&|s| s.cpus.get_mut(&0).unwrap().total_percent = None).is_err());
-        let all = |s: &mut Sample| s.cpus.values_mut().for_each(|c| c.busy_percent = None);
+        let all = |s: &mut LoadSample| s.cpus.values_mut().for_each(|c| c.busy_percent = None);
         assert!(change(&all).is_err());
         assert_eq!(h.of(&h.samples(5)), Err(NoStep::TooFewTimes { known: 5 }));
         assert_eq!(h.of(&[]), Err(NoStep::TooFewTimes { known: 0 }));

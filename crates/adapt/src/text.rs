@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use crate::action::{Forbidden, OffReason, RestReason, Waiting};
+use crate::action::{Forbidden, OffReason, RestReason, StepWait};
 use crate::buckets::Unusable;
 use crate::judge::{KeepReason, RestoreReason};
 use crate::limits::LimitReached;
@@ -98,7 +98,7 @@ impl Display for LimitReached {
     }
 }
 
-impl Display for Waiting {
+impl Display for StepWait {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Limit(limit) => limit.fmt(f),

@@ -3,7 +3,9 @@
 
 use ringwise_adapt::Forbidden;
 use ringwise_flow::balance::{MoveLimits, balance, balance_within};
-use ringwise_testkit::closed_loop::{Interface, Policy, Program, Report, StandStill, Traffic, run};
+use ringwise_testkit::closed_loop::{
+    BalancePolicy, CpuLoad, Interface, SimulatedTraffic, SimulationReport, StandStill, run,
+};
 
 use crate::closed_loop::Adaptive;
 
@@ -15,7 +17,7 @@ fn interface() -> Interface {
     Interface::even(128, 8, 8)
 }
 
-fn hours(traffic: &Traffic, policy: &mut dyn Policy, hours: u64, seed: u64) -> Report {
+fn hours(traffic: &SimulatedTraffic, policy: &mut dyn BalancePolicy, hours: u64, seed: u64) -> SimulationReport {
     run(&mut interface(), &mut traffic.clone(), policy, hours * 3600, seed)
 }
 
@@ -54,7 +56,7 @@ fn possible_for_receivers(entries: &[f64]) -> f64 {
 fn many_flows_are_even_after_a_minute_and_few_moves() {
     let (mut reached, mut draws) = (Vec::new(), 0);
     for seed in 1001..1061 {
-        let mut traffic = Traffic::zipf(128, 10_000, 0.9, 8.0 * MEAN, seed);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, 0.9, 8.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
         let before = interface().max_to_mean(&entries);
         if !(1.37..1.47).contains(&before) {
@@ -83,7 +85,7 @@ fn many_flows_are_even_after_a_minute_and_few_moves() {
 fn an_elephant_is_named_when_nothing_better_is_possible() {
     let (mut within, mut others, mut refused, mut close) = (0, 0, 0, 0);
     for seed in SEEDS {
-        let mut traffic = Traffic::zipf(128, 10_000, 1.1, 8.0 * MEAN, seed);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, 1.1, 8.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
         let (mut now, mut policy) = (interface(), Adaptive::default());
         let report = run(&mut now, &mut traffic, &mut policy, 1800, seed);
@@ -127,7 +129,7 @@ fn an_elephant_is_named_when_nothing_better_is_possible() {
 
 #[test]
 fn an_even_load_moves_nothing_for_a_day() {
-    let traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 1001).with_day(0.5);
+    let traffic = SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 1001).with_day(0.5);
     let report = hours(&traffic, &mut Adaptive::default(), 24, 1001);
     assert!(report.moves <= 4, "{}", report.moves);
 }
@@ -138,7 +140,7 @@ fn flows_that_come_and_go_are_not_chased() {
     let (mut returns, mut simulated) = (0, 0);
     for seed in SEEDS.step_by(2) {
         for share in [0.3, 0.45] {
-            let traffic = Traffic::zipf(128, 10_000, 0.9, 8.0 * 0.4, seed).with_on_off(2, share);
+            let traffic = SimulatedTraffic::zipf(128, 10_000, 0.9, 8.0 * 0.4, seed).with_on_off(2, share);
             let mut policy = Adaptive::default();
             let report = hours(&traffic, &mut policy, 3, seed);
             println!(
@@ -164,8 +166,8 @@ fn flows_that_come_and_go_are_not_chased() {
 fn a_flash_crowd_is_spread_within_seconds() {
     let mut crowds = 0;
     for seed in SEEDS {
-        let traffic = Traffic::zipf(128, 10_000, 0.9, 8.0 * 0.15, seed).with_surge(100, 5.0);
-        let go = |policy: &mut dyn Policy| run(&mut interface(), &mut traffic.clone(), policy, 700, seed);
+        let traffic = SimulatedTraffic::zipf(128, 10_000, 0.9, 8.0 * 0.15, seed).with_surge(100, 5.0);
+        let go = |policy: &mut dyn BalancePolicy| run(&mut interface(), &mut traffic.clone(), policy, 700, seed);
         let (moved, still) = (go(&mut Adaptive::default()), go(&mut StandStill));
         println!(
             "seed {seed}: first move {:?}, lost {:.2} of {:.2} CPU seconds",
@@ -187,7 +189,7 @@ fn a_flash_crowd_is_spread_within_seconds() {
 fn a_table_of_512_entries_over_16_queues() {
     for seed in 3001..3005 {
         let mut now = Interface::even(512, 16, 16);
-        let mut traffic = Traffic::zipf(512, 100_000, 0.9, 16.0 * MEAN, seed);
+        let mut traffic = SimulatedTraffic::zipf(512, 100_000, 0.9, 16.0 * MEAN, seed);
         let entries = traffic.base().to_vec();
         let before = now.max_to_mean(&entries);
         let mut policy = Adaptive::default();
@@ -215,7 +217,7 @@ fn without_table() -> Adaptive {
 #[test]
 fn two_queues_on_one_cpu_get_a_cpu_each() {
     for seed in SEEDS {
-        let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.38, seed);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.38, seed);
         let entries = traffic.base().to_vec();
         let (mut now, mut policy) = (crowded(), without_table());
         let before = now.max_to_mean(&entries);
@@ -233,7 +235,7 @@ fn two_queues_on_one_cpu_get_a_cpu_each() {
 /// The table is the first actuator.
 #[test]
 fn interrupts_stay_while_entries_can_move() {
-    let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.38, 1001);
+    let mut traffic = SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.38, 1001);
     let (mut now, mut policy) = (crowded(), Adaptive::default());
     run(&mut now, &mut traffic, &mut policy, 60, 1001);
     assert_eq!(now.cpus, crowded().cpus);
@@ -244,10 +246,10 @@ fn interrupts_stay_while_entries_can_move() {
 #[test]
 fn a_queue_moves_away_from_a_program_and_stays() {
     for seed in SEEDS {
-        let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.2, seed);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.2, seed);
         let mut now = Interface::even(128, 6, 6);
         now.cpu_count = 8;
-        now.programs.push(Program { cpu: 2, demand: 1.0, from: 100, to: 100_000 });
+        now.programs.push(CpuLoad { cpu: 2, demand: 1.0, from: 100, to: 100_000 });
         let mut policy = Adaptive::default();
         let report = run(&mut now, &mut traffic, &mut policy, 7200, seed);
         assert!(now.cpus[2] >= 6, "seed {seed}: {:?}", now.cpus);
@@ -258,7 +260,7 @@ fn a_queue_moves_away_from_a_program_and_stays() {
 
 #[test]
 fn an_even_load_of_two_queues_a_cpu_moves_no_interrupt_for_a_day() {
-    let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 1001).with_day(0.5);
+    let mut traffic = SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.5, 1001).with_day(0.5);
     let report = run(&mut Interface::even(128, 16, 8), &mut traffic, &mut without_table(), 24 * 3600, 1001);
     assert_eq!(report.moves, 0);
 }
@@ -267,9 +269,9 @@ fn an_even_load_of_two_queues_a_cpu_moves_no_interrupt_for_a_day() {
 #[test]
 fn programs_that_come_and_go_are_not_chased() {
     for seed in SEEDS.step_by(3) {
-        let mut traffic = Traffic::zipf(128, 10_000, 0.0, 8.0 * 0.25, seed);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, 0.0, 8.0 * 0.25, seed);
         let mut now = Interface::even(128, 8, 8);
-        let program = |n: u64| Program { cpu: (n * 7 % 8) as u32, demand: 1.0, from: n * 90, to: n * 90 + 60 };
+        let program = |n: u64| CpuLoad { cpu: (n * 7 % 8) as u32, demand: 1.0, from: n * 90, to: n * 90 + 60 };
         now.programs = (1..120).map(program).collect();
         let mut policy = Adaptive::default();
         let report = run(&mut now, &mut traffic, &mut policy, 3 * 3600, seed);
@@ -290,7 +292,7 @@ fn a_thousand_hours() {
     for seed in 0..50u64 {
         let skew = [0.0, 0.9, 1.1, 1.3][seed as usize % 4];
         let mean = [0.3, 0.5, 0.7][seed as usize % 3];
-        let mut traffic = Traffic::zipf(128, 10_000, skew, 8.0 * mean, 5000 + seed).with_day(0.5);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, skew, 8.0 * mean, 5000 + seed).with_day(0.5);
         if seed % 2 == 0 {
             traffic = traffic.with_on_off(2, 0.2);
         }

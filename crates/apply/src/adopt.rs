@@ -13,7 +13,9 @@ use crate::journal::Journal;
 use crate::record::{Header, Record};
 use crate::store::{Disk, Store};
 use crate::unfinished::{close_others, refuse_unfinished};
-use crate::{Error, Event, Outcome, Policy, Refusal, Request, Standing, TransactionKind, Verdict, Verify, verify_in};
+use crate::{
+    Error, Event, Outcome, Policy, Refusal, Request, RunResult, SettingInEffect, TransactionKind, Verify, verify_in,
+};
 
 /// What `adopt` would record: every setting of these devices (empty: of all devices and of the host) that is not as applied and
 /// can be read, in writing order. Queues that are gone are covered by the channel count that removed them.
@@ -74,7 +76,7 @@ pub fn adopt(
     let mut notes = close_others(store, &lock, &now, host.unix_time())?;
     let mut request = request.clone();
     request.steps = find(&now)?;
-    let left = |s: &&Standing| matches!(s.how, Match::Unknown(_));
+    let left = |s: &&SettingInEffect| matches!(s.how, Match::Unknown(_));
     for s in verify_in(&now, store)?.drifted().filter(left) {
         if let Some(a) = s.want.address() {
             notes.push(format!("{a} cannot be read and is not adopted"));
@@ -106,7 +108,7 @@ pub(crate) fn write_down(
         ..Header::of(id, kind, &request, now, cx.host.unix_time())
     };
     let mut out = Outcome::nothing();
-    out.verdict = Verdict::Applied;
+    out.verdict = RunResult::Applied;
     out.transaction = Some(id);
     (out.verified, out.verified_of) = (settings.len(), settings.len());
     out.already_so = settings.clone();

@@ -15,7 +15,7 @@ use crate::host_access::HostAccess;
 use crate::journal::Read;
 use crate::run::{lock_for, run_under_lock};
 use crate::store::Disk;
-use crate::{Error, Journals, Outcome, Policy, Request, Store, TransactionKind, Verdict, history};
+use crate::{Error, Journals, Outcome, Policy, Request, RunResult, Store, TransactionKind, history};
 
 /// A setting that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub fn restore_balanced(
     cx.writable()?;
     let (mut last, mut failed) = (None, None);
     let mut note = |done: Result<Outcome, Error>| match done {
-        Ok(o) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => last = Some(o),
+        Ok(o) if matches!(o.verdict, RunResult::Applied | RunResult::NothingToDo) => last = Some(o),
         // The others are restored nevertheless.
         other => failed = Some(other.map(Some)),
     };

@@ -5,15 +5,15 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ringwise_knob::{Address, Match, Setting, Window, live};
+use ringwise_knob::{Address, ChangeWindow, Match, Setting, live};
 use ringwise_model::{DevId, Fact, Snapshot};
-use ringwise_sys::trust::Beside;
+use ringwise_sys::trust::ReplacementFile;
 use serde::{Deserialize, Serialize};
 
 use crate::names::DeviceRenames;
 use crate::state_file::{self, SUMMED};
 use crate::store::Store;
-use crate::{Standing, Verify};
+use crate::{SettingInEffect, Verify};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DriftLog {
@@ -62,21 +62,21 @@ impl DriftLog {
         DeviceRenames::new(&ids, now)
     }
 
-    fn of(&self, names: &DeviceRenames, s: &Standing) -> Option<&DriftedSetting> {
+    fn of(&self, names: &DeviceRenames, s: &SettingInEffect) -> Option<&DriftedSetting> {
         self.apart.iter().find(|a| a.transaction == s.transaction && names.setting(&a.want) == s.want)
     }
 
     /// What else happened to the device meanwhile, as an explanation. `None`: not known.
-    fn happened(&self, now: &Snapshot, dev: &str) -> Option<Happened> {
+    fn drift_cause(&self, now: &Snapshot, dev: &str) -> Option<DriftCause> {
         let nic = now.nic(dev)?;
         let was = self.devices.iter().find(|d| d.id.same_device(&nic.dev))?;
         if was.id.ifindex != nic.dev.ifindex {
-            return Some(Happened::SetUpAnew);
+            return Some(DriftCause::SetUpAnew);
         }
         let address = Address::Channels { dev: dev.to_string() };
         match (was.channels.as_ref().map(|c| c.renamed(dev)), live(now, &address)) {
-            (Some(a), Fact::Known(b)) if a != b => Some(Happened::Channels { from: Box::new(a), to: Box::new(b) }),
-            (Some(_), Fact::Known(_)) => Some(Happened::Nothing),
+            (Some(a), Fact::Known(b)) if a != b => Some(DriftCause::Channels { from: Box::new(a), to: Box::new(b) }),
+            (Some(_), Fact::Known(_)) => Some(DriftCause::Nothing),
             _ => None,
         }
     }
@@ -84,7 +84,7 @@ impl DriftLog {
 
 /// What was seen to have happened to a device since its settings were as applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happened {
+pub enum DriftCause {
     /// Nothing that would explain a change.
     Nothing,
     /// It has another interface index: it was unbound or unplugged, or the driver was reloaded.
@@ -99,12 +99,12 @@ pub enum Happened {
 }
 
 /// What else happened to this device since its settings were last seen as applied. `None`: not known.
-pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<Happened> {
-    read(store, now)?.happened(now, dev)
+pub fn drift_cause(store: &Store, now: &Snapshot, dev: &str) -> Option<DriftCause> {
+    read(store, now)?.drift_cause(now, dev)
 }
 
 /// When it was last known to be as applied, and when it was first seen changed.
-fn known(seen: Option<&DriftLog>, names: &DeviceRenames, s: &Standing) -> (u64, Option<u64>) {
+fn known(seen: Option<&DriftLog>, names: &DeviceRenames, s: &SettingInEffect) -> (u64, Option<u64>) {
     let Some(seen) = seen else { return (s.unix_time, None) };
     match seen.of(names, s) {
         Some(a) => (a.right.max(s.unix_time), a.wrong),
@@ -112,7 +112,7 @@ fn known(seen: Option<&DriftLog>, names: &DeviceRenames, s: &Standing) -> (u64, 
     }
 }
 
-fn differs(s: &Standing) -> bool {
+fn differs(s: &SettingInEffect) -> bool {
     matches!(s.how, Match::Differs | Match::Gone)
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn windows(seen: Option<&DriftLog>, now: &Snapshot, v: &mut Verify) {
     let names = seen.map(|s| s.names(now)).unwrap_or_default();
     for s in v.settings.iter_mut() {
         let (after, by) = known(seen, &names, s);
-        s.changed = differs(s).then_some(Window { after, by });
+        s.changed = differs(s).then_some(ChangeWindow { after, by });
     }
 }
 
@@ -139,7 +139,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         if unknown || wrong.is_some() {
             apart.push(DriftedSetting { transaction: s.transaction, want: s.want.clone(), right, wrong });
         }
-        s.changed = wrong.map(|by| Window { after: right, by: Some(by) });
+        s.changed = wrong.map(|by| ChangeWindow { after: right, by: Some(by) });
     }
     // While a run is active, a changed setting is not a manual change.
     if v.settings.is_empty() || v.running.is_some() || v.unfinished.is_some() {
@@ -179,7 +179,7 @@ fn write(store: &Store, dir: &Path, seen: &DriftLog) -> std::io::Result<()> {
     let to = path(dir);
     store.before_write(&to)?;
     let text = state_file::text(seen)?;
-    let mut new = Beside::create(&to, 0o600)?;
+    let mut new = ReplacementFile::create(&to, 0o600)?;
     new.file.write_all(&text)?;
     new.place()
 }

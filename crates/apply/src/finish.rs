@@ -10,19 +10,19 @@ use crate::store::Lock;
 use crate::takeover::{Lost, took_over};
 use crate::trial_file::{Files, ProcessId, Stage, Trial, TrialResult, decide, file};
 use crate::tx::{Tx, guard_gone};
-use crate::{Error, Failure, Holder, OnTrial, Outcome, Store, Verdict};
+use crate::{Error, Failure, Holder, OnTrial, Outcome, RunResult, Store};
 
 impl Tx<'_> {
     /// Records the end on disk. If that fails, later runs could not find what was done, so the settings are restored.
     pub(crate) fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
         // A failure for another reason proves nothing about a device, except that the kernel does not support a setting at all.
-        let kept = self.out.verdict == Verdict::Applied;
+        let kept = self.out.verdict == RunResult::Applied;
         let learned = std::mem::take(&mut self.learned).into_iter().filter(|l| kept || l.what.is_not_supported());
         if let Err(e) = store.learn(lock, &learned.collect::<Vec<_>>()) {
             self.note(format!("refused and ignored settings could not be recorded: {e}"));
         }
         self.out.took_ms = took(&self.cx, begin);
-        if let (Verdict::Applied, Some(time), Some(holder)) = (self.out.verdict, self.cx.policy.trial, holder)
+        if let (RunResult::Applied, Some(time), Some(holder)) = (self.out.verdict, self.cx.policy.trial, holder)
             && let Err(failure) = self.begin_trial(store, lock, time, holder)
         {
             self.restore(*failure);
@@ -30,7 +30,7 @@ impl Tx<'_> {
         let failed = self.end().err();
         if let Some(e) = failed {
             let failure = self.journal_failure(&e);
-            if self.out.verdict == Verdict::Applied {
+            if self.out.verdict == RunResult::Applied {
                 self.restore(failure);
             } else {
                 let path = self.journal.path().display();
@@ -112,7 +112,7 @@ impl Tx<'_> {
     /// Reports to the guard that the transaction has ended.
     pub(crate) fn dismiss(&mut self, store: &Store, lock: &Lock) {
         let id = self.out.transaction.unwrap_or_default();
-        let on_trial = self.out.trial.is_some() && self.out.verdict == Verdict::Applied;
+        let on_trial = self.out.trial.is_some() && self.out.verdict == RunResult::Applied;
         if !on_trial && self.out.trial.take().is_some() {
             Files::clear(&lock.dir, id);
         }
@@ -138,7 +138,7 @@ impl Tx<'_> {
             }
         } else if !on_trial && let Err(why) = guard.done(false) {
             match (guard.lost(), self.out.verdict) {
-                (Lost::TookOver, Verdict::Applied) => {
+                (Lost::TookOver, RunResult::Applied) => {
                     self.restore(took_over());
                     if let Err(e) = self.end() {
                         self.note(format!(

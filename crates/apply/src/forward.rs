@@ -160,7 +160,8 @@ impl Tx<'_> {
     fn possible(&self, setting: &Setting) -> Setting {
         match setting {
             Setting::Coalesce { dev, params } => {
-                let params = self.now.nic(dev).map_or_else(|| params.clone(), |n| coalesce::told(n, params));
+                let params =
+                    self.now.nic(dev).map_or_else(|| params.clone(), |n| coalesce::applicable_params(n, params));
                 Setting::Coalesce { dev: dev.clone(), params }
             }
             other => other.clone(),

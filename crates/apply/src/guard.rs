@@ -34,9 +34,9 @@ use crate::trial::note;
 use crate::trial_file::{Files, Stage, TrialResult, decide, file};
 use crate::undo::{resume, rollback};
 use crate::watch::{self, Watch};
-use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, RunResult, Store};
 
-pub use crate::guardian::{ApplierState, Watched};
+pub use crate::guardian::{ApplierState, WatchedApplier};
 pub use crate::table_guard::{FOR_TABLES, guard_tables, guard_tables_again};
 
 /// How often the guard looks. It only checks files and clocks, so a look costs two system calls.
@@ -56,7 +56,7 @@ pub fn guard(
     store: &Store,
     transaction: u64,
     lock: Option<OpenLock<OwnedFd>>,
-    watched: Option<&mut dyn Watched>,
+    watched: Option<&mut dyn WatchedApplier>,
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
@@ -99,7 +99,7 @@ struct Heard {
 }
 
 /// Listens to the applier until it is done, dies, or has been silent for too long.
-fn listen(cx: &HostAccess, store: &Store, transaction: u64, watched: &mut dyn Watched) -> Result<Heard, Error> {
+fn listen(cx: &HostAccess, store: &Store, transaction: u64, watched: &mut dyn WatchedApplier) -> Result<Heard, Error> {
     let mut heard = Heard { why: "the process that applied it is gone".into(), known: None, hung: None };
     let mut silent = Duration::ZERO;
     loop {
@@ -319,7 +319,7 @@ pub fn watch_on(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let cx = HostAccess { host, policy };
-    let kept = |r: &Read| r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied) && r.trial.is_none();
+    let kept = |r: &Read| r.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::Applied) && r.trial.is_none();
     let Some(read) = Read::of(store, transaction)?.filter(kept) else { return Ok(None) };
     let Some(mut late) = LateWatch::begin(&cx, &read) else { return Ok(None) };
     while !late.is_over(&cx) {

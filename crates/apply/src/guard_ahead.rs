@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::guard_error::GuardError;
-use crate::guard_start::{Door, accept, first_has_ended, is_ours};
+use crate::guard_start::{GuardSocket, accept, first_has_ended, is_ours};
 
 /// The guard of the next transaction, if it was started.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct StartedAhead {
     /// The state directory.
     pub dir: PathBuf,
     pub transaction: u64,
-    pub door: Door,
+    pub door: GuardSocket,
     /// systemd-run, or the first process of the guard.
     pub starter: Option<Child>,
     pub by_systemd: bool,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, local, proc};
 
 use crate::guard_error::GuardError;
-use crate::guardian::{ApplierState, Watched};
+use crate::guardian::{ApplierState, WatchedApplier};
 use crate::{Armed, Halt, Lost, OpenLock, SignOfLife};
 
 /// First message: with the lock of a transaction, or without a lock.
@@ -146,13 +146,13 @@ impl Armed for Linked {
 }
 
 /// The guard's end.
-pub struct Link {
+pub struct GuardLink {
     lines: Lines,
     pid: Option<u32>,
     process: Option<OwnedFd>,
 }
 
-impl Link {
+impl GuardLink {
     /// Reports to the applier and takes the lock from it. Without a lock: the guard is for tables. `None`: the applier needs no
     /// guard any more, and has changed nothing.
     ///
@@ -211,7 +211,7 @@ impl Link {
     }
 }
 
-impl Watched for Link {
+impl WatchedApplier for GuardLink {
     fn look(&mut self, wait: Duration) -> ApplierState {
         if let Some(seen) = self.heard() {
             return seen;

@@ -5,7 +5,7 @@
 //!   └─────────────── each is executed once as a test ──────────────┘             └─ cannot be started again
 //! ```
 //!
-//! A process that applies often tests the installed program once: see [`Tested`].
+//! A process that applies often tests the installed program once: see [`TestedProgram`].
 //!
 //! The installed program comes first because every host lets its services execute it. Files in `/var/lib` may not be executable
 //! (`noexec`, SELinux). An upgrade does not disturb a running guard; a guard that is started again after an upgrade runs the new
@@ -41,13 +41,13 @@ pub(crate) struct Search<'a> {
     pub transaction: u64,
     /// Deadline for the test run of a program.
     pub end: Instant,
-    pub tested: &'a Tested,
+    pub tested: &'a TestedProgram,
 }
 
 /// The installed program that passed a test run of this process. It is not tested again while it is the same, unchanged file
 /// on a file system that allows execution.
 #[derive(Debug, Clone, Default)]
-pub struct Tested(Arc<Mutex<Option<FileState>>>);
+pub struct TestedProgram(Arc<Mutex<Option<FileState>>>);
 
 /// What changes when a file is replaced or written.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl FileState {
     }
 }
 
-impl Tested {
+impl TestedProgram {
     fn passed(&self, path: &Path) -> bool {
         let now = FileState::of(path);
         let executable = guardian::no_exec(path.parent().unwrap_or(path)).is_ok_and(|no| !no);
@@ -172,14 +172,14 @@ impl Search<'_> {
 /// Tests the installed program ahead of a search. Returns its path.
 ///
 /// Errors: why the guard cannot be started from it.
-pub(crate) fn test_installed(program: &Path, tested: &Tested, end: Instant) -> Result<PathBuf, FileFault> {
+pub(crate) fn test_installed(program: &Path, tested: &TestedProgram, end: Instant) -> Result<PathBuf, FileFault> {
     let path = installed(program)?;
     passes(&path, tested, end)?;
     Ok(path)
 }
 
 /// Tests the program, unless it has passed before.
-fn passes(path: &Path, tested: &Tested, end: Instant) -> Result<(), FileFault> {
+fn passes(path: &Path, tested: &TestedProgram, end: Instant) -> Result<(), FileFault> {
     if tested.passed(path) {
         return Ok(());
     }

@@ -8,7 +8,7 @@ struct Here {
     state: PathBuf,
     run: PathBuf,
     program: PathBuf,
-    tested: Tested,
+    tested: TestedProgram,
 }
 
 impl Here {
@@ -21,7 +21,7 @@ impl Here {
         fs::create_dir(&state).unwrap();
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { top, state, run, program, tested: Tested::default() }
+        Self { top, state, run, program, tested: TestedProgram::default() }
     }
 
     fn search<'a>(&'a self, program: &'a Path, copies_only: bool) -> Search<'a> {
@@ -66,7 +66,7 @@ fn the_first_copy_that_can_be_executed_is_taken() {
 }
 
 #[test]
-fn without_such_a_file_it_runs_from_memory_and_it_is_said_why() {
+fn without_such_a_file_it_runs_from_memory_and_the_reason_is_reported() {
     let here = Here::new("memory", "case $0 in */state/* | */run/*) exit 126 ;; esac");
     let place = here.search(&here.program, true).find().unwrap();
     let why = place.only_once().unwrap().to_string();

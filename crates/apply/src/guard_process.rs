@@ -24,9 +24,9 @@ use ringwise_sys::guardian;
 use crate::guard_ahead::{GuardAhead, StartedAhead};
 use crate::guard_error::{GuardError, UnusableFiles};
 use crate::guard_link::{LOCK, Lines, Linked, TABLES};
-use crate::guard_place::{Place, Search, Tested, test_installed};
+use crate::guard_place::{Place, Search, TestedProgram, test_installed};
 use crate::guard_start::{
-    Door, EACH, SLOW, Unit, accept, first_has_ended, guard_args, has_systemd, is_ours, start_by_ourselves,
+    EACH, GuardSocket, SLOW, Unit, accept, first_has_ended, guard_args, has_systemd, is_ours, start_by_ourselves,
     start_by_systemd,
 };
 use crate::guardian::FOR_TABLES;
@@ -46,7 +46,7 @@ pub struct Process {
     /// How long this process may give no sign of life, see [`crate::Policy::silence`].
     pub silence: Duration,
     /// What this process knows about the installed program.
-    pub tested: Tested,
+    pub tested: TestedProgram,
     /// The guard that was started for the next transaction.
     pub ahead: GuardAhead,
 }
@@ -63,7 +63,7 @@ impl Default for Process {
             run: "/run/ringwise".into(),
             bound,
             silence,
-            tested: Tested::default(),
+            tested: TestedProgram::default(),
             ahead: GuardAhead::default(),
         }
     }
@@ -106,7 +106,7 @@ impl Process {
 
     /// Starts a guard that waits for the lock.
     fn start_ahead(&self, program: PathBuf, dir: PathBuf, transaction: u64) -> Result<StartedAhead, GuardError> {
-        let door = Door::ahead(&dir).map_err(GuardError::Socket)?;
+        let door = GuardSocket::ahead(&dir).map_err(GuardError::Socket)?;
         let args = guard_args(transaction, &door, &dir, &self.silence_args());
         let by_systemd = has_systemd(&dir);
         let starter = if by_systemd {
@@ -178,7 +178,7 @@ impl Process {
         // A host on which the search took most of the time needs as much again to start the guard.
         let end = Instant::now() + self.bound;
         // After the search, because the search removes the files of guards that were killed.
-        let door = Door::open(dir, transaction).map_err(GuardError::Socket)?;
+        let door = GuardSocket::open(dir, transaction).map_err(GuardError::Socket)?;
         let args = guard_args(transaction, &door, dir, more);
         let (found, note) = self.launch(place, &args, &door.listener, dir, unit, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));

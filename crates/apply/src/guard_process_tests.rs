@@ -13,7 +13,7 @@ const LONG: Duration = Duration::from_secs(120);
 #[test]
 fn its_door_is_for_its_own_user_alone() {
     let dir = Dir::new();
-    let door = Door::open(&dir.0, 7).unwrap();
+    let door = GuardSocket::open(&dir.0, 7).unwrap();
     let path = dir.0.join("guard-0007.sock");
     assert_eq!(door.name, path.to_str().unwrap());
     let m = fs::symlink_metadata(&path).unwrap();
@@ -23,7 +23,7 @@ fn its_door_is_for_its_own_user_alone() {
     drop(door);
     assert!(!path.exists());
     // If no file can be created, the name is abstract and cannot be guessed.
-    let door = Door::open(&dir.0.join("none"), 7).unwrap();
+    let door = GuardSocket::open(&dir.0.join("none"), 7).unwrap();
     assert!(door.name.starts_with("@ringwise-guard-") && door.name.len() == 48, "{}", door.name);
     let _ours = local::connect(&door.name, None).unwrap();
     accept(&door.listener, &is_ours, None, Instant::now() + LONG).unwrap();

@@ -22,12 +22,12 @@ pub(crate) const EACH: Duration = Duration::from_millis(10);
 /// The socket at which the guard connects. It is a file in the state directory, to which no other user can connect: abstract
 /// names are listed in /proc/net/unix, so any user could fill the queue of such a socket.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct GuardSocket {
     pub(crate) listener: UnixListener,
     pub(crate) name: String,
 }
 
-impl Door {
+impl GuardSocket {
     pub(crate) fn open(dir: &Path, transaction: u64) -> io::Result<Self> {
         let file = format!("{}.sock", copy_path(dir, transaction).display());
         let (listener, name) = match local::listen(&file) {
@@ -57,7 +57,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for GuardSocket {
     fn drop(&mut self) {
         if !self.name.starts_with('@') {
             let _ = fs::remove_file(&self.name); // the next run removes it
@@ -65,7 +65,7 @@ impl Drop for Door {
     }
 }
 
-pub(crate) fn guard_args(transaction: u64, door: &Door, dir: &Path, more: &[String]) -> Vec<String> {
+pub(crate) fn guard_args(transaction: u64, door: &GuardSocket, dir: &Path, more: &[String]) -> Vec<String> {
     let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), transaction.to_string()];
     args.extend(["--socket".into(), door.name.clone()]);
     args.extend(["--state-dir".into(), dir.display().to_string()]);

@@ -66,7 +66,7 @@ pub trait Armed {
 }
 
 /// The guard's view of the applier.
-pub trait Watched {
+pub trait WatchedApplier {
     /// Waits at most this long for something new.
     fn look(&mut self, wait: Duration) -> ApplierState;
     /// Acknowledges to the applier what was seen.

@@ -17,7 +17,7 @@ use crate::names::DeviceRenames;
 use crate::outcome::VERSION;
 use crate::record::Header;
 use crate::trial::{OnTrial, pending_of};
-use crate::{Ending, Entry, Error, Outcome, Policy, Standing, Store, TransactionKind, Verdict, Verify};
+use crate::{Ending, Error, HistoryEntry, Outcome, Policy, RunResult, SettingInEffect, Store, TransactionKind, Verify};
 
 fn map<'a>(names: &DeviceRenames, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
     settings
@@ -35,7 +35,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<CommittedTx> {
     let mut earlier: BTreeMap<u64, Vec<Rc<CommittedTx>>> = BTreeMap::from([(0, Vec::new())]);
     for j in journals.iter().filter(|j| j.whose(&now.host) == JournalOrigin::ThisBoot) {
         let (Some(h), Some((outcome, after))) = (&j.header, &j.end) else { continue };
-        if outcome.verdict != Verdict::Applied {
+        if outcome.verdict != RunResult::Applied {
             continue;
         }
         earlier.insert(j.id, out.clone());
@@ -270,7 +270,7 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
     let kept = in_force(journals, now);
     let settings = standing(&kept, now)
         .into_iter()
-        .map(|(address, (by, want))| Standing {
+        .map(|(address, (by, want))| SettingInEffect {
             transaction: by.id,
             unix_time: by.ended,
             adopted: by.kind == TransactionKind::Adopt,
@@ -303,7 +303,7 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
 }
 
 /// Every transaction in the state directory, oldest first.
-pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>, Error> {
+pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<HistoryEntry>, Error> {
     Ok(history_of(&Read::all(store)?, host, store))
 }
 
@@ -315,8 +315,8 @@ pub fn replaces_another(store: &Store, host: &ringwise_model::Host, requested: &
     Ok(last.is_some_and(|e| !e.requested.as_ref().is_some_and(|r| r.has_goals_of(requested))))
 }
 
-pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<Entry> {
-    let mut out: Vec<Entry> = journals.iter().map(|j| entry(j, host)).collect();
+pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<HistoryEntry> {
+    let mut out: Vec<HistoryEntry> = journals.iter().map(|j| entry(j, host)).collect();
     if let Some(last) = out.last_mut().filter(|e| e.ending == Ending::Unfinished)
         && let Some(by) = store.held()
     {
@@ -343,16 +343,16 @@ pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: 
     out
 }
 
-fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
+fn entry(j: &Read, host: &ringwise_model::Host) -> HistoryEntry {
     let whose = j.whose(host);
     let ending = match (&j.end, &j.closed, &whose) {
         (Some(_), _, JournalOrigin::ThisBoot) if j.on_trial().is_some() => {
             Ending::OnTrial { until_unix: j.on_trial().map_or(0, |t| t.until_unix) }
         }
         (Some((o, _)), _, _) => match o.verdict {
-            Verdict::Applied | Verdict::NothingToDo => Ending::Kept,
-            Verdict::PutBack | Verdict::Recovered => Ending::PutBack,
-            Verdict::PutBackIncomplete => Ending::PutBackIncomplete,
+            RunResult::Applied | RunResult::NothingToDo => Ending::Kept,
+            RunResult::PutBack | RunResult::Recovered => Ending::PutBack,
+            RunResult::PutBackIncomplete => Ending::PutBackIncomplete,
         },
         (None, Some(why), _) => Ending::Closed { why: why.clone() },
         (None, None, JournalOrigin::ThisBoot | JournalOrigin::Newer(_)) => Ending::Unfinished,
@@ -365,7 +365,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         _ => None,
     };
     let text = |f: fn(&Header) -> &String| h.map(|h| f(h).clone()).unwrap_or_default();
-    Entry {
+    HistoryEntry {
         id: j.id,
         kind: h.map_or(TransactionKind::Other, |h| h.kind.clone()),
         title: h.map(|h| h.title.clone()).unwrap_or_default(),

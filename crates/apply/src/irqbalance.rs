@@ -3,7 +3,7 @@
 
 use ringwise_discover::competing_programs::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
-use ringwise_knob::irqbalance::{BannedInterrupts, list, live_restart, theirs};
+use ringwise_knob::irqbalance::{BannedInterrupts, bans_of_others, list, live_restart};
 use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, live};
 use ringwise_model::errno::{EMSGSIZE, ENODEV, ENOENT};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
@@ -40,7 +40,7 @@ pub(crate) fn moved_by_it(address: &Address, loose: impl Fn(&str) -> bool) -> bo
 }
 
 /// Whether irqbalance may have moved this interrupt since the plan was made, and these steps ban it.
-pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) -> bool {
+pub(crate) fn will_be_banned(address: &Address, steps: &[Step], now: &Snapshot) -> bool {
     let Address::IrqCpus { dev, .. } = address else { return false };
     let ban =
         |s: &&Step| matches!(&s.setting, Setting::IrqbalanceBan { dev: d, left: BannedInterrupts::All } if d == dev);
@@ -50,7 +50,7 @@ pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) ->
 /// irqbalance may move interrupts that were already on the planned CPUs, until ringwise has banned them. They become steps, which
 /// write only the interrupts that moved meanwhile, and are verified like the others.
 pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
-    let will = |s: &Setting| s.address().is_some_and(|a| will_be_told(&a, &request.steps, now));
+    let will = |s: &Setting| s.address().is_some_and(|a| will_be_banned(&a, &request.steps, now));
     let (more, rest): (Vec<Setting>, Vec<Setting>) = request.already.drain(..).partition(will);
     request.already = rest;
     request.steps.extend(more.into_iter().map(|setting| Step {
@@ -89,16 +89,16 @@ pub(crate) fn write_ban(cx: &HostAccess, now: &Snapshot, dev: &str, left: &Banne
     let nic = nic(now, dev)?;
     let unread = || Error::other("irqbalance setup", "its list of banned interrupts could not be read");
     let wanted = list(&b, nic, left).ok_or_else(unread)?;
-    let before = theirs(&b, nic).ok_or_else(unread)?;
+    let before = bans_of_others(&b, nic).ok_or_else(unread)?;
     let bus = nic.dev.bus_address.clone().unwrap_or_else(|| dev.to_string());
     let mut ours: Vec<(String, u32)> = b.ours.iter().filter(|(d, _)| *d != bus).cloned().collect();
     ours.extend(wanted.iter().filter(|n| !before.contains(n)).map(|n| (bus.clone(), *n)));
     // Recorded first: an unrecorded ban could not be withdrawn after interrupts were renumbered.
     note(cx, &b, &ours)?;
-    tell(cx, &b, &wanted)
+    send_banned_interrupts(cx, &b, &wanted)
 }
 
-fn tell(cx: &HostAccess, b: &Irqbalance, list: &[u32]) -> Result<()> {
+fn send_banned_interrupts(cx: &HostAccess, b: &Irqbalance, list: &[u32]) -> Result<()> {
     let socket = match &b.socket {
         Fact::Known(s) => s.clone(),
         Fact::Absent => return Err(Error::errno("irqbalance socket", ENOENT)),
@@ -168,7 +168,7 @@ pub(crate) fn write_restart(cx: &HostAccess, now: &Snapshot, dev: &str, left: bo
     }
     if b.by_policy {
         // Sending the same list again makes irqbalance run the script again.
-        tell(cx, &b, b.banned.known().map_or(&[], Vec::as_slice))?;
+        send_banned_interrupts(cx, &b, b.banned.known().map_or(&[], Vec::as_slice))?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::newer::{Head, elsewhere};
 use crate::record::{BEFORE_SUMS, Header, Record};
 use crate::store::{Lock, Store, sync_dir};
 use crate::trial_file::{Files, Trial, TrialResult, UndoneBy};
-use crate::{Error, Newer, Outcome, Refusal, Verdict};
+use crate::{Error, Newer, Outcome, Refusal, RunResult};
 
 /// A line of a journal. The two large records are parsed directly as their own types: with an internally tagged enum, serde would
 /// first buffer a copy of everything in them.
@@ -256,7 +256,7 @@ impl Read {
             match Line::read(line) {
                 Ok(Line::Begin(h)) => out.header = Some(*h),
                 // Written by the process from which the guard took over, before that process noticed.
-                Ok(Line::End(e)) if out.taken.is_some() && e.outcome.verdict == Verdict::Applied => {}
+                Ok(Line::End(e)) if out.taken.is_some() && e.outcome.verdict == RunResult::Applied => {}
                 Ok(Line::End(e)) => out.end = Some((e.outcome, e.after)),
                 Ok(Line::Account) => {}
                 Ok(Line::Other(r)) => match *r {
@@ -290,7 +290,7 @@ impl Read {
         }
         if files.expired && fate == TrialResult::Pending {
             fate = TrialResult::Undone { by: UndoneBy::Timer, why: "it was not confirmed in time".into() };
-            out.end = out.end.filter(|(o, _)| o.verdict != Verdict::Applied);
+            out.end = out.end.filter(|(o, _)| o.verdict != RunResult::Applied);
         }
         out.trial = trial.map(|t| (t, fate));
         if out.header.is_none() {
@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_journal_without_a_header_says_why() {
+    fn a_journal_without_a_header_has_a_reason() {
         let of = |text: &str| {
             let lines: Vec<&[u8]> = text.as_bytes().split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
             headless(&lines, text.ends_with('\n'))

@@ -8,8 +8,8 @@ use ringwise_model::{Host, Snapshot};
 
 use crate::balance::{self, BalancedSetting};
 use crate::journal::Read;
-use crate::store::{LOCK, Seen};
-use crate::{Entry, Error, Store, Verify, families, history, reinitialize, unfinished};
+use crate::store::{JournalFileId, LOCK};
+use crate::{Error, HistoryEntry, Store, Verify, families, history, reinitialize, unfinished};
 
 /// The journals at the moment of reading, with the files beside them (trials, confirmations).
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Journals {
 #[derive(Debug, Clone)]
 pub struct Files {
     store: Store,
-    seen: Vec<Seen>,
+    seen: Vec<JournalFileId>,
 }
 
 impl Files {
@@ -51,7 +51,8 @@ impl Journals {
     pub fn fresh(mut self) -> Result<Self, Error> {
         let now = seen(&self.files.store);
         // The file of the lock names its holder, which this process may have become.
-        let journals = |all: &[Seen]| all.iter().filter(|s| !s.path.ends_with(LOCK)).cloned().collect::<Vec<_>>();
+        let journals =
+            |all: &[JournalFileId]| all.iter().filter(|s| !s.path.ends_with(LOCK)).cloned().collect::<Vec<_>>();
         if journals(&now) == journals(&self.files.seen) {
             self.files.seen = now;
             return Ok(self);
@@ -101,22 +102,22 @@ impl Journals {
     }
 
     /// Interfaces whose index differs from that in the last transaction in effect that changed them.
-    pub fn set_up_anew(&self, now: &Snapshot) -> BTreeSet<String> {
+    pub fn reinitialized(&self, now: &Snapshot) -> BTreeSet<String> {
         reinitialize::in_journals(&self.all, now)
     }
 
     /// Every transaction, oldest first.
-    pub fn history(&self, host: &Host) -> Vec<Entry> {
+    pub fn history(&self, host: &Host) -> Vec<HistoryEntry> {
         history::history_of(&self.all, host, &self.files.store)
     }
 }
 
 /// Names, sizes and times of the files in the state directory.
-fn seen(store: &Store) -> Vec<Seen> {
+fn seen(store: &Store) -> Vec<JournalFileId> {
     let entries = store.dirs().iter().filter_map(|d| fs::read_dir(d).ok()).flatten().flatten();
     // A socket has no content.
     let files = entries.map(|e| e.path()).filter(|p| p.extension().is_none_or(|x| x != "sock"));
-    let mut out: Vec<_> = files.map(Seen::of).collect();
+    let mut out: Vec<_> = files.map(JournalFileId::of).collect();
     out.sort();
     out
 }

@@ -14,7 +14,7 @@ pub(crate) const VERSION: u32 = 1;
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum RunResult {
     /// Every setting had its value already. Nothing was written, and there is no journal.
     NothingToDo,
     /// Kept. Single settings may have been refused or ignored where the steps allow that.
@@ -136,7 +136,7 @@ pub struct Outcome {
     /// Version of the document.
     pub version: u32,
     /// How the run ended.
-    pub verdict: Verdict,
+    pub verdict: RunResult,
     /// `None`: there was nothing to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<u64>,
@@ -172,7 +172,7 @@ pub struct Outcome {
     pub failed: Option<Failure>,
     /// Settings that were written to restore the values at the start.
     pub put_back: Vec<Setting>,
-    /// Settings that could not be put back, each with a command. Empty unless `verdict` is [`Verdict::PutBackIncomplete`].
+    /// Settings that could not be put back, each with a command. Empty unless `verdict` is [`RunResult::PutBackIncomplete`].
     pub put_back_incomplete: Vec<NotPutBack>,
     /// What a rollback could not restore while CPUs are offline; `recover` does it later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -195,7 +195,7 @@ impl Outcome {
         Self {
             schema: SCHEMA.into(),
             version: VERSION,
-            verdict: Verdict::NothingToDo,
+            verdict: RunResult::NothingToDo,
             transaction: None,
             changed: false,
             applied: Vec::new(),
@@ -227,17 +227,17 @@ impl Outcome {
 
     /// Nothing of it is in effect, and nothing is left to restore.
     pub(crate) fn left_nothing(&self) -> bool {
-        matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)
+        matches!(self.verdict, RunResult::PutBack | RunResult::Recovered | RunResult::NothingToDo)
     }
 
     /// 0: applied, recovered or nothing to do · 3: applied except for what was refused, or some settings wait for a CPU · 4:
     /// failed and restored · 5: not fully restored.
     pub fn exit_status(&self) -> u8 {
         match self.verdict {
-            Verdict::NothingToDo | Verdict::Applied if !(self.unmet.is_empty() && self.waiting.is_empty()) => 3,
-            Verdict::NothingToDo | Verdict::Applied | Verdict::Recovered => 0,
-            Verdict::PutBack => 4,
-            Verdict::PutBackIncomplete => 5,
+            RunResult::NothingToDo | RunResult::Applied if !(self.unmet.is_empty() && self.waiting.is_empty()) => 3,
+            RunResult::NothingToDo | RunResult::Applied | RunResult::Recovered => 0,
+            RunResult::PutBack => 4,
+            RunResult::PutBackIncomplete => 5,
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -
             // The step was made without permission to read the value; ringwise can read it now, so it can restore it.
             (Fact::Known(_), Fact::Unknown(_)) => {}
             (Fact::Known(_), Fact::Known(from)) => {
-                if !compare(from, now).holds() && !irqbalance::will_be_told(&address, steps, now) {
+                if !compare(from, now).holds() && !irqbalance::will_be_banned(&address, steps, now) {
                     moved.push(ChangedSetting { address, expected: step.from.clone(), now: is });
                 }
             }

@@ -9,7 +9,7 @@ use ringwise_model::{DevId, Host};
 
 use crate::journal::{JournalOrigin, Read};
 use crate::record::Header;
-use crate::{Error, Store, TransactionKind, Verdict};
+use crate::{Error, RunResult, Store, TransactionKind};
 
 /// Removes the oldest journals of the service until at most `most` are left, as far as others have everything that they have:
 /// what is in effect and what a rollback restores stay the same. Those of people are never removed. Returns how many were
@@ -50,7 +50,7 @@ fn is_of_another_boot(r: &Read, host: &Host) -> bool {
 
 /// What of a journal counts: its header, if it was kept.
 fn applied(r: &Read) -> Option<&Header> {
-    r.header.as_ref().filter(|_| r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied))
+    r.header.as_ref().filter(|_| r.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::Applied))
 }
 
 fn wants(h: &Header) -> impl Iterator<Item = &Setting> {
@@ -62,7 +62,7 @@ fn wants(h: &Header) -> impl Iterator<Item = &Setting> {
 fn is_covered(r: &Read, earlier: &[&Read], later: &[&Read], host: &Host) -> bool {
     let Some(h) = applied(r) else {
         // It was restored, so nothing of it is in effect.
-        return r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBack);
+        return r.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::PutBack);
     };
     // What a rollback has undone does not count.
     let is_rollback = |r: &&Read| r.header.as_ref().is_some_and(|h| matches!(h.kind, TransactionKind::Rollback { .. }));

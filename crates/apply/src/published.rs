@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use ringwise_knob::Learned;
 use ringwise_model::Requested;
-use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::trust::{self, ReplacementFile};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Read;
@@ -64,7 +64,7 @@ impl Store {
         if trust::others_write(dir).is_some() {
             return Ok(());
         }
-        let mut new = Beside::create(&path, 0o644)?;
+        let mut new = ReplacementFile::create(&path, 0o644)?;
         // Independent of the umask.
         new.file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
         new.file.write_all(&text)?;
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_flipped_bit_and_nobody_is_told_anything() {
+    fn one_flipped_bit_never_changes_what_is_shown() {
         let dir = std::env::temp_dir().join(format!("ringwise-published-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("tx-0001.jsonl"), "{\"record\":\"begin\"").unwrap();

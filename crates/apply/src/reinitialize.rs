@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use ringwise_model::{DevId, Snapshot};
 
 use crate::journal::{JournalOrigin, Read};
-use crate::outcome::Verdict;
+use crate::outcome::RunResult;
 use crate::{Error, Store};
 
 /// Names of interfaces whose index differs from that in the last transaction of this boot that changed them: the device was
 /// unbound or unplugged, or the driver was reloaded. Their present values are the driver's defaults, not a choice of the user.
-pub fn set_up_anew(store: &Store, now: &Snapshot) -> Result<BTreeSet<String>, Error> {
+pub fn reinitialized(store: &Store, now: &Snapshot) -> Result<BTreeSet<String>, Error> {
     Ok(in_journals(&Read::all(store)?, now))
 }
 
 pub(crate) fn in_journals(journals: &[Read], now: &Snapshot) -> BTreeSet<String> {
     let ours = journals.iter().filter(|j| j.whose(&now.host) == JournalOrigin::ThisBoot);
-    let kept = ours.filter(|j| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied));
+    let kept = ours.filter(|j| j.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::Applied));
     let devices: Vec<&DevId> = kept.filter_map(|j| j.header.as_ref()).flat_map(|h| &h.devices).collect();
     of(&devices, now)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ringwise_knob::{CreatedObject, ManualChange, Match, Origin, Setting, Window};
+use ringwise_knob::{ChangeWindow, CreatedObject, ManualChange, Match, Origin, Setting};
 use ringwise_model::{CpuSet, Fact, Requested, Title};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub enum Ending {
 
 /// One line of `history`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Number of the transaction.
     pub id: u64,
     /// What kind of command it was.
@@ -118,7 +118,7 @@ pub struct Entry {
     pub path: PathBuf,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// Whether it was kept in this boot, and no rollback has undone it.
     pub fn is_in_effect(&self) -> bool {
         self.this_boot && self.ending == Ending::Kept && self.undone_by.is_none()
@@ -133,7 +133,7 @@ impl Entry {
 
 /// A setting that ringwise applied in this boot and that no later transaction or rollback replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct SettingInEffect {
     /// The last transaction that requested it.
     pub transaction: u64,
     /// When that transaction ended, in seconds since 1970.
@@ -150,12 +150,12 @@ pub struct Standing {
     pub how: Match,
     /// When it was changed outside ringwise; `None` where it matches or cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<Window>,
+    pub changed: Option<ChangeWindow>,
 }
 
-impl Standing {
+impl SettingInEffect {
     /// The manual change, if this is one: changed since, or adopted. A setting that does not exist any more does not count.
-    pub fn hand(&self) -> Option<ManualChange> {
+    pub fn manual_change(&self) -> Option<ManualChange> {
         let setting = self.now.known()?.clone();
         let origin = match (self.how.holds(), &self.how) {
             (true, _) if self.adopted => Origin::Adopted,
@@ -231,7 +231,7 @@ pub struct Verify {
     /// Version of the document.
     pub version: u32,
     /// In the order in which they are written. Empty: nothing is in effect.
-    pub settings: Vec<Standing>,
+    pub settings: Vec<SettingInEffect>,
     /// A transaction of this boot that was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<u64>,
@@ -264,36 +264,36 @@ impl Verify {
     }
 
     /// Settings that are not as applied.
-    pub fn drifted(&self) -> impl Iterator<Item = &Standing> {
+    pub fn drifted(&self) -> impl Iterator<Item = &SettingInEffect> {
         self.settings.iter().filter(|s| !s.how.holds())
     }
 
     /// Settings that take effect with the next interrupt.
-    pub fn pending(&self) -> impl Iterator<Item = &Standing> {
+    pub fn pending(&self) -> impl Iterator<Item = &SettingInEffect> {
         self.settings.iter().filter(|s| s.how == Match::Pending)
     }
 
     /// Manual changes: settings changed outside ringwise, and adopted ones, without those that a device lost when it was
     /// set up again.
-    pub fn hands(&self) -> Vec<ManualChange> {
+    pub fn manual_changes(&self) -> Vec<ManualChange> {
         let ban = |dev: &str| {
             self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
         };
-        let nobodys = |s: &&Standing| {
+        let nobodys = |s: &&SettingInEffect| {
             let address = s.want.address();
             address.is_some_and(|a| irqbalance::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
         };
-        let anew = self.set_up_anew();
-        let reset = |s: &&Standing| {
+        let anew = self.reset_devices();
+        let reset = |s: &&SettingInEffect| {
             let dev = s.want.address().and_then(|a| a.dev().map(str::to_string));
             dev.and_then(|d| anew.get(&d)).is_some_and(|mask| s.now.known().is_some_and(|now| as_made(now, mask)))
         };
-        self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(Standing::hand).collect()
+        self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(SettingInEffect::manual_change).collect()
     }
 
     /// Devices on which all interrupts that ringwise had pinned now have the same wide mask, each with that mask. The driver has
     /// created its vectors again (`ethtool -L`, a reset), so these values are no manual changes.
-    fn set_up_anew(&self) -> BTreeMap<String, CpuSet> {
+    fn reset_devices(&self) -> BTreeMap<String, CpuSet> {
         let mut masks: BTreeMap<String, Vec<Option<&CpuSet>>> = BTreeMap::new();
         for s in &self.settings {
             let Setting::IrqCpus { dev, .. } = &s.want else { continue };
@@ -313,7 +313,7 @@ impl Verify {
     /// Why the host needs attention, each reason once, in the order of [`Attention`]. Empty: it is as applied, or nothing is
     /// in effect.
     pub fn attention(&self) -> Vec<Attention> {
-        let unknown = |s: &&Standing| matches!(s.how, Match::Unknown(_));
+        let unknown = |s: &&SettingInEffect| matches!(s.how, Match::Unknown(_));
         let all = [
             (Attention::TrialPending, self.trial.is_some()),
             (Attention::SettingsChanged, self.drifted().any(|s| !unknown(&s))),

@@ -9,7 +9,7 @@ use ringwise_model::{CpuSet, Fact};
 use crate::record::Record;
 use crate::tx::{Done, Tx, not_kept};
 use crate::write_setting::WriteOutcome;
-use crate::{Event, Failure, NotPutBack, Phase, Verdict};
+use crate::{Event, Failure, NotPutBack, Phase, RunResult};
 
 /// Restoring one setting may disturb another (channels after XPS was written), so the host is read and restored this often.
 const ROUNDS: u32 = 3;
@@ -28,7 +28,7 @@ impl Tx<'_> {
         self.out.failed = Some(why);
         self.back_to_start(text);
         self.out.verdict =
-            if self.out.put_back_incomplete.is_empty() { Verdict::PutBack } else { Verdict::PutBackIncomplete };
+            if self.out.put_back_incomplete.is_empty() { RunResult::PutBack } else { RunResult::PutBackIncomplete };
         self.out.changed = !self.out.put_back_incomplete.is_empty();
         self.out.pending.clear();
     }

@@ -26,7 +26,7 @@ use crate::tx::{Done, Tx};
 use crate::unfinished::{close_others, refuse_unfinished};
 use crate::watch::{self, Watch};
 use crate::{
-    Armed, Error, Event, Holder, Job, Outcome, Phase, Policy, Refusal, Request, Store, TransactionKind, Verdict,
+    Armed, Error, Event, Holder, Job, Outcome, Phase, Policy, Refusal, Request, RunResult, Store, TransactionKind,
     irqbalance,
 };
 
@@ -315,7 +315,7 @@ fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
 
 impl Tx<'_> {
     fn succeeded(&mut self, unmet: Vec<Address>) {
-        self.out.verdict = Verdict::Applied;
+        self.out.verdict = RunResult::Applied;
         let refused = self.unmet();
         self.out.unmet = unmet.into_iter().chain(refused).collect::<BTreeSet<_>>().into_iter().collect();
         let text = crate::irq::elsewhere(&self.now, self.out.applied.iter());

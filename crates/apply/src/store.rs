@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use ringwise_knob::Learned;
-use ringwise_sys::host_lock::{self, Attempt, Stranger};
+use ringwise_sys::host_lock::{self, Attempt, ForeignLockName};
 use ringwise_sys::io_text;
-use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::trust::{self, ReplacementFile};
 use serde::{Deserialize, Serialize};
 
 use crate::state_file::{self, SUMMED};
@@ -28,7 +28,7 @@ const VARIABLE: &str = "RINGWISE_STATE_DIR";
 pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
 
 /// Called once with the holder of the lock and the longest time to wait, after a second of waiting for it.
-pub type Waiting = Arc<dyn Fn(&Holder, Duration) + Send + Sync>;
+pub type LockWaitHook = Arc<dyn Fn(&Holder, Duration) + Send + Sync>;
 
 /// The state directory. Nothing is created in it before something has to be written.
 #[derive(Clone)]
@@ -36,22 +36,22 @@ pub struct Store {
     /// In order of preference; journals are read from all of them.
     dirs: Vec<PathBuf>,
     hook: Option<Hook>,
-    waiting: Option<Waiting>,
+    waiting: Option<LockWaitHook>,
     /// Name of the sockets by which runs with different state directories detect each other.
     socket_name: String,
     /// Journals that were found over (see `unfinished`), as they were then. Shared by all clones.
-    pub(crate) over: Arc<Mutex<BTreeSet<Seen>>>,
+    pub(crate) over: Arc<Mutex<BTreeSet<JournalFileId>>>,
 }
 
 /// A file as it was seen. A journal only grows, so with the same size and time it has the same records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Seen {
+pub(crate) struct JournalFileId {
     pub path: PathBuf,
     length: u64,
     modified: Option<SystemTime>,
 }
 
-impl Seen {
+impl JournalFileId {
     pub(crate) fn of(path: PathBuf) -> Self {
         let m = fs::symlink_metadata(&path).ok();
         Self { length: m.as_ref().map_or(0, fs::Metadata::len), modified: m.and_then(|m| m.modified().ok()), path }
@@ -120,7 +120,7 @@ impl Store {
     }
 
     /// Reports when a command waits for a transaction of the service.
-    pub fn with_waiting(mut self, waiting: Waiting) -> Self {
+    pub fn with_waiting(mut self, waiting: LockWaitHook) -> Self {
         self.waiting = Some(waiting);
         self
     }
@@ -328,7 +328,7 @@ impl Store {
         let text = state_file::text(value).map_err(|e| fail(e.into()))?;
         let write = || -> io::Result<()> {
             self.before_write(path)?;
-            let mut new = Beside::create(path, 0o600)?;
+            let mut new = ReplacementFile::create(path, 0o600)?;
             self.before_write(path)?;
             new.file.write_all(&text)?;
             self.before_write(path)?;
@@ -370,8 +370,8 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 const UNSEEN: &str = "another ringwise with another state directory, as in a container, would go unnoticed";
 
 /// Names of the lock's sockets that other users hold. `some`: at least one was free for us.
-fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
-    let one = |s: &Stranger| match &s.uid {
+fn about(strangers: &[ForeignLockName], some: bool) -> Vec<String> {
+    let one = |s: &ForeignLockName| match &s.uid {
         Ok(uid) => format!("{} (user {uid})", s.name),
         Err(why) => format!("{} (user unknown: {why})", s.name),
     };
@@ -486,7 +486,7 @@ mod tests {
         let name = format!("ringwise-test-wait{}", dir.0.display());
         let reports = Arc::new(std::sync::Mutex::new(Vec::new()));
         let sink = Arc::clone(&reports);
-        let waiting: Waiting = Arc::new(move |holder, most| sink.lock().unwrap().push((holder.pid, most)));
+        let waiting: LockWaitHook = Arc::new(move |holder, most| sink.lock().unwrap().push((holder.pid, most)));
         let store = Store::open(Some(&dir.0)).with_socket_name(name).with_waiting(waiting);
         let hold = |who: &str| {
             let lock = store.lock().unwrap();
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn strangers_are_named_and_what_is_lost_with_them() {
-        let s = |n: u32, uid| Stranger { name: format!("@ringwise-lock-{n}"), uid };
+        let s = |n: u32, uid| ForeignLockName { name: format!("@ringwise-lock-{n}"), uid };
         assert_eq!(about(&[], true), Vec::<String>::new());
         let one = about(&[s(0, Ok(1000))], true);
         assert_eq!(one, ["another user holds socket names of ringwise's lock: @ringwise-lock-0 (user 1000)"]);

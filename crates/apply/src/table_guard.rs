@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::balance::restore_balanced;
-use crate::guardian::{ApplierState, Watched};
+use crate::guardian::{ApplierState, WatchedApplier};
 use crate::state_file::{self, SUMMED};
-use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Armed, Error, Guardian, Outcome, Policy, Refusal, Request, RunResult, Store};
 
 pub use crate::guardian::FOR_TABLES;
 
@@ -90,7 +90,7 @@ fn boot_id(host: &dyn Host) -> Option<String> {
 pub fn guard_tables(
     host: &Arc<dyn Host>,
     store: &Store,
-    watched: &mut dyn Watched,
+    watched: &mut dyn WatchedApplier,
     policy: &Policy,
 ) -> Result<Option<Outcome>, Error> {
     loop {
@@ -158,7 +158,7 @@ fn restore(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Optio
         if store.held().is_none() {
             match restore_balanced(host, store, None, &by, policy) {
                 Ok(None) => return Ok(None),
-                Ok(Some(o)) if matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo) => return Ok(Some(o)),
+                Ok(Some(o)) if matches!(o.verdict, RunResult::Applied | RunResult::NothingToDo) => return Ok(Some(o)),
                 Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => {}
                 other if failures >= TRIES => return other,
                 _ => failures += 1,

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_sys::{Around, CountEntries, Host, Request, Result, SampleHeaders};
+use ringwise_sys::{CountEntries, Host, HostWrapper, Request, Result, SampleHeaders};
 
 use crate::host_access::HostAccess;
 use crate::journal::Read;
@@ -95,7 +95,7 @@ impl SignalingHost {
     }
 }
 
-impl Around for SignalingHost {
+impl HostWrapper for SignalingHost {
     fn inside(&self) -> &dyn Host {
         self.alive()
     }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::journal::{Journal, JournalOrigin, Read};
 use crate::record::Record;
 use crate::trial_file::{Files, Stage, Trial, TrialResult, decide, file};
-use crate::{Error, Holder, Refusal, Store, Verdict};
+use crate::{Error, Holder, Refusal, RunResult, Store};
 
 /// A trial as `outcome`, `history`, `verify` and `status` show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ pub struct Pending {
 impl Read {
     /// Whether it is on trial now.
     pub(crate) fn on_trial(&self) -> Option<&Trial> {
-        let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied);
+        let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::Applied);
         let (trial, fate) = self.trial.as_ref()?;
         (applied && self.closed.is_none() && *fate == TrialResult::Pending).then_some(trial)
     }
@@ -85,7 +85,7 @@ impl Read {
 
 /// A journal to which the record of the confirmation could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotNoted {
+pub struct UnrecordedConfirmation {
     /// The journal.
     pub path: PathBuf,
     /// The kernel's answer; `None` if the error is not from the kernel.
@@ -94,13 +94,13 @@ pub struct NotNoted {
     pub words: String,
 }
 
-impl fmt::Display for NotNoted {
+impl fmt::Display for UnrecordedConfirmation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.words)
     }
 }
 
-impl std::error::Error for NotNoted {}
+impl std::error::Error for UnrecordedConfirmation {}
 
 /// What `confirm` did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub enum Confirmed {
         /// Number of that transaction.
         transaction: u64,
         /// `Err`: why the journal could not be written.
-        noted: Result<(), NotNoted>,
+        noted: Result<(), UnrecordedConfirmation>,
     },
     /// It was confirmed before.
     Already {
@@ -176,7 +176,7 @@ pub fn confirm(
                 return Ok(Confirmed::TooLate { transaction, by: by.to_string(), why });
             }
             // It failed and was restored, or is being restored, for another reason than the trial.
-            Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != Verdict::Applied) => {
+            Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != RunResult::Applied) => {
                 return Ok(Confirmed::Nothing);
             }
             Some((trial, TrialResult::Pending)) => {
@@ -193,7 +193,11 @@ pub fn confirm(
             let (path, record) =
                 (j.path.clone(), Record::Confirmed { by: who.to_string(), unix_time: clock.unix_time() });
             let noted = note(store, &j.path, &record);
-            let noted = noted.map_err(|e| NotNoted { path, errno: e.raw_os_error(), words: ringwise_sys::io_text(&e) });
+            let noted = noted.map_err(|e| UnrecordedConfirmation {
+                path,
+                errno: e.raw_os_error(),
+                words: ringwise_sys::io_text(&e),
+            });
             if noted.is_ok() {
                 Files::clear(dir, transaction);
             }

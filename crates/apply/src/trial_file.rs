@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_told_by_its_start() {
+    fn a_process_is_identified_by_its_start() {
         let tail: String = (4..22).map(|n| format!(" {n}")).collect();
         let stat = format!("7 (a) b) c) S{tail} 4711 0\n");
         assert_eq!(started(&stat), Some(("S", 4711)));

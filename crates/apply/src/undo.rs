@@ -25,8 +25,8 @@ use crate::trial::{note, undo_now};
 use crate::tx::Tx;
 use crate::unfinished::close_others;
 use crate::{
-    ChangedSetting, Error, Event, Failure, NotPutBack, Outcome, Policy, Refusal, Request, Store, TransactionKind,
-    Verdict,
+    ChangedSetting, Error, Event, Failure, NotPutBack, Outcome, Policy, Refusal, Request, RunResult, Store,
+    TransactionKind,
 };
 
 /// Restores the host to the state before a transaction of this boot that was interrupted, or that could not be restored
@@ -124,7 +124,7 @@ pub(crate) fn resume(
     }
     tx.back_to_start(format!("transaction {} was cut short", read.id));
     let whole = tx.out.put_back_incomplete.is_empty();
-    tx.out.verdict = if whole { Verdict::Recovered } else { Verdict::PutBackIncomplete };
+    tx.out.verdict = if whole { RunResult::Recovered } else { RunResult::PutBackIncomplete };
     tx.out.changed = !tx.out.put_back.is_empty();
     Ok(tx.finish(store, lock, begin, None))
 }
@@ -143,7 +143,7 @@ fn open_elsewhere(j: &Read, host: &ringwise_model::Host) -> Option<String> {
 /// The interrupted transaction, or the last one of which something is still to be restored.
 fn to_recover(journals: &[Read], host: &ringwise_model::Host) -> Option<Read> {
     let ours = |j: &&Read| j.whose(host) == JournalOrigin::ThisBoot && j.header.is_some();
-    let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBackIncomplete);
+    let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == RunResult::PutBackIncomplete);
     let cut = journals.iter().filter(ours).find(|j| j.unfinished() || j.on_trial().is_some());
     cut.or_else(|| journals.iter().rfind(|j| ours(j)).filter(left)).cloned()
 }
@@ -301,7 +301,7 @@ fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, TransactionKind, Sett
     let left = outcome.waiting.iter().map(|w| names.setting(&w.was));
     let still = |s: &Setting| !compare(s, now).holds() || !offline::missing(s, now).is_empty();
     let left: SettingMap = left.filter(still).filter_map(|s| s.address().map(|a| (a, s))).collect::<BTreeMap<_, _>>();
-    let rollback = matches!(header.kind, TransactionKind::Rollback { .. }) && outcome.verdict == Verdict::Applied;
+    let rollback = matches!(header.kind, TransactionKind::Rollback { .. }) && outcome.verdict == RunResult::Applied;
     (rollback && !left.is_empty()).then(|| (j.id, header.kind.clone(), left))
 }
 
@@ -338,7 +338,7 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
         return no(format!("transaction {id} cannot be rolled back here: {why}"));
     }
     match &j.end {
-        Some((o, _)) if o.verdict == Verdict::Applied => {}
+        Some((o, _)) if o.verdict == RunResult::Applied => {}
         Some(_) => return no(format!("nothing of transaction {id} was kept: there is nothing to roll back")),
         None => return no(format!("transaction {id} was cut short: run ringwise recover")),
     }

@@ -8,7 +8,7 @@ use ringwise_model::Snapshot;
 
 use crate::journal::{Journal, JournalOrigin, Read};
 use crate::record::Record;
-use crate::store::{Lock, Seen};
+use crate::store::{JournalFileId, Lock};
 use crate::trial_file::Files;
 use crate::{Error, Refusal, Store};
 
@@ -36,8 +36,8 @@ fn is_over(j: &Read) -> bool {
 }
 
 /// Remembers which journals are over. `before`: the files as they were before they were read.
-pub(crate) fn remember_over(store: &Store, all: &[Read], before: &[Seen]) {
-    let over: BTreeSet<Seen> =
+pub(crate) fn remember_over(store: &Store, all: &[Read], before: &[JournalFileId]) {
+    let over: BTreeSet<JournalFileId> =
         before.iter().filter(|s| all.iter().any(|j| j.path == s.path && is_over(j))).cloned().collect();
     *store.over.lock().unwrap_or_else(PoisonError::into_inner) = over;
 }
@@ -48,7 +48,7 @@ fn all_over(store: &Store) -> Result<bool, Error> {
     let mut over = store.over.lock().unwrap_or_else(PoisonError::into_inner);
     let mut now = BTreeSet::new();
     for (id, path) in store.journals()? {
-        let seen = Seen::of(path);
+        let seen = JournalFileId::of(path);
         if !over.contains(&seen) && !is_over(&Read::load(id, &seen.path)?) {
             return Ok(false);
         }
@@ -122,11 +122,11 @@ mod tests {
         write(&Record::Closed { why: "test".into(), unix_time: 1 });
         // Without a header and with more than a line it would be damaged, had it no end.
         assert!(all_over(&store).unwrap());
-        let before = Seen::of(path.clone());
+        let before = JournalFileId::of(path.clone());
         assert_eq!(*store.over.lock().unwrap(), BTreeSet::from([before.clone()]));
         // The guard took over late: the transaction has no end any more.
         write(&Record::TakenOver { why: "test".into(), unix_time: 2 });
-        assert_ne!(Seen::of(path.clone()), before);
+        assert_ne!(JournalFileId::of(path.clone()), before);
         std::fs::write(&path, "{\"record\":\"begin\"").unwrap();
         assert!(!all_over(&store).unwrap());
         // What was remembered for another state of the file does not count.

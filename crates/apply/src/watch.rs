@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_knob::{Setting, Step, VectorName, irq};
 use ringwise_model::{CpuSet, Dir, Fact, IrqId, Snapshot};
-use ringwise_observe::{How, Layout, STUCK_MS, Sampler, Stalls, Stuck};
+use ringwise_observe::{Layout, STUCK_MS, Sampler, StallDetector, StallKind, Stuck};
 
 use crate::Failure;
 use crate::cpu_timers::cpus_text;
@@ -22,7 +22,7 @@ pub(crate) struct Watch {
     devs: Vec<String>,
     layout: Layout,
     sampler: Sampler,
-    stalls: Stalls,
+    stalls: StallDetector,
 }
 
 impl Watch {
@@ -35,7 +35,7 @@ impl Watch {
         }
         let layout = Layout::of(now, &devs);
         let sampler = Sampler::new(cx.host.as_ref(), &layout, true).with_deadline(cx.host, cx.policy.deadline);
-        let mut watch = Self { devs, layout, sampler, stalls: Stalls::new() };
+        let mut watch = Self { devs, layout, sampler, stalls: StallDetector::new() };
         watch.look(cx);
         Some(watch)
     }
@@ -59,7 +59,13 @@ impl Watch {
     }
 
     /// Looks until `time` is over, or until `enough` returns true after a look.
-    fn until(&mut self, cx: &HostAccess, time: Duration, each: Duration, enough: impl Fn(&Stalls, Duration) -> bool) {
+    fn until(
+        &mut self,
+        cx: &HostAccess,
+        time: Duration,
+        each: Duration,
+        enough: impl Fn(&StallDetector, Duration) -> bool,
+    ) {
         let begin = cx.now();
         loop {
             let took = cx.now().saturating_sub(begin);
@@ -86,7 +92,7 @@ impl Watch {
 
     /// Queues that are stuck now and were not before.
     pub(crate) fn after(&mut self, cx: &HostAccess, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
-        let new = |s: &Stalls| fresh(s.stuck(), before);
+        let new = |s: &StallDetector| fresh(s.stuck(), before);
         self.until(cx, time, EACH, |s, took| !new(s).is_empty() || (took >= AT_LEAST && !s.suspects()));
         new(&self.stalls)
     }
@@ -123,10 +129,10 @@ pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
             None => String::new(),
         };
         match s.how {
-            How::NothingCompleted { ms, bytes } => {
+            StallKind::NothingCompleted { ms, bytes } => {
                 format!("{at} completed nothing for {} s{after} ({bytes} bytes in flight)", ms / 1000)
             }
-            How::TimedOut { times } => {
+            StallKind::TimedOut { times } => {
                 let times = ringwise_model::words::plural(times as usize, "time");
                 format!("{at} timed out{after} ({times} by the kernel's watchdog)")
             }

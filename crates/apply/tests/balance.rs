@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{ApplierState, Watched, guard_tables};
-use ringwise_apply::{Ending, Halt, Journals, Request, Verdict, balance_step, restore_balanced};
+use ringwise_apply::guard::{ApplierState, WatchedApplier, guard_tables};
+use ringwise_apply::{Ending, Halt, Journals, Request, RunResult, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting, live};
 use ringwise_model::{CpuId, Title};
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
+use ringwise_testkit::sim::{At, Killed, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done()))
@@ -36,7 +36,7 @@ fn request(sim: &Arc<Sim>, base: &Setting, to: &Setting) -> Request {
 fn moved(sim: &Arc<Sim>, dir: &Dir, base: &Setting, to: &Setting) {
     let request = request(sim, base, to);
     let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     sim.traffic("eth0");
 }
 
@@ -53,7 +53,7 @@ fn table(sim: &Arc<Sim>) -> Setting {
 /// The process that followed the load is gone.
 struct Gone;
 
-impl Watched for Gone {
+impl WatchedApplier for Gone {
     fn look(&mut self, _: Duration) -> ApplierState {
         ApplierState::Died("gone".into())
     }
@@ -88,7 +88,7 @@ fn the_guard_restores_interrupts_and_tables_in_one_transaction() {
     assert!(bases.contains(&irq("eth0", 2, "2")) && bases.contains(&irq("eth0", 3, "3")) && bases.contains(&base));
     let journals = dir.files().len();
     let out = guard_tables(&host(&sim), &dir.store(), &mut Gone, &policy()).unwrap().unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert_eq!(dir.files().iter().filter(|f| f.starts_with("tx-")).count(), 6, "{journals} files before");
     sim.traffic("eth0");
     for q in 0..8 {
@@ -180,15 +180,15 @@ fn killed_at_every_point_of_a_change() {
             Ok(())
         }));
         match death {
-            Death::BeforeWrite(k) => sim.fault(Fault::KillBefore { at: At::Write(k) }),
-            Death::AfterWrite(k) => sim.fault(Fault::KillAfter { at: At::Write(k) }),
+            Death::BeforeWrite(k) => sim.fault(SimulatedFault::KillBefore { at: At::Write(k) }),
+            Death::AfterWrite(k) => sim.fault(SimulatedFault::KillAfter { at: At::Write(k) }),
             Death::InJournal(_) => {}
         }
         assert!(
             killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &here.policy(), &mut |_| {})),
             "{death:?}"
         );
-        sim.heal();
+        sim.clear_faults();
         // First the guard of this change, if there was one, then the one of the service.
         if here.state.lock().unwrap().lock.is_some() {
             here.acts_on(6, &sim, &dir.store()).unwrap();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Event, Policy, Refusal, Request, Verdict};
+use ringwise_apply::{Event, Policy, Refusal, Request, RunResult};
 use ringwise_knob::Setting;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn bonded(mode: &str) -> Arc<Sim> {
     let host = build::host(8, 1).igb("eth1", 0, 8).igb("eth2", 0, 8).bond("bond0", mode, &["eth1", "eth2"]);
@@ -42,7 +42,7 @@ fn one_member_after_the_other_with_all_that_interrupts_it() {
         let (sim, dir) = (bonded(mode), Dir::new());
         let (out, seen) = watched(&sim, &dir, &request(&look(&sim), &both()), &policy());
         let out = out.unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
+        assert_eq!(out.verdict, RunResult::Applied, "{out:?}");
         let mut want = vec!["eth1 channels", "eth1 rings", "eth2 channels", "eth2 rings"];
         if mode == "802.3ad" {
             // LACP needs a while after each link change; the last time the verification waits for it.
@@ -75,7 +75,7 @@ fn a_member_that_does_not_come_back_to_the_bond_is_put_back_before_the_next_is_t
         }
     });
     let out = out.unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:?}");
     let failed = out.failed.unwrap();
     assert!(failed.words.contains("bond0 did not use eth1 again within 45 s"), "{failed:?}");
     assert!(!seen.iter().any(|s| s.starts_with("eth2")), "{seen:?}");
@@ -92,8 +92,8 @@ fn the_last_member_is_refused_before_anything_is_touched() {
         assert!(matches!(e.refusal(), Some(Refusal::LastMember { .. })), "{e}");
         assert!(e.to_string().contains("eth1 is the last member of bond0 that carries traffic (eth2 does not)"), "{e}");
         // Settings that interrupt nothing are allowed, and so is interrupting the member without a link.
-        assert_eq!(apply(&sim, &dir, &[xps("eth1", 0, "1")]).unwrap().verdict, Verdict::Applied);
-        assert_eq!(apply(&sim, &dir, &[channels("eth2", 4)]).unwrap().verdict, Verdict::Applied);
+        assert_eq!(apply(&sim, &dir, &[xps("eth1", 0, "1")]).unwrap().verdict, RunResult::Applied);
+        assert_eq!(apply(&sim, &dir, &[channels("eth2", 4)]).unwrap().verdict, RunResult::Applied);
     }
 }
 
@@ -118,7 +118,7 @@ fn the_last_member_is_left_in_peace_when_the_other_fails_on_the_way() {
     );
     assert!(!seen.iter().any(|s| s == "eth2 channels"), "{seen:?}");
     // Channels can be restored without a cable.
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{out:?}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4), "{out:?}");
     sim.cable("eth1", true);
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
 }
@@ -129,7 +129,7 @@ fn the_way_back_goes_one_by_one_too() {
     let before = look(&sim);
     let mut wanted = both();
     wanted.push(rps("eth2", 0, "1"));
-    sim.fault(Fault::Fail { at: At::Matching("rps_cpus".into()), errno: 22, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("rps_cpus".into()), errno: 22, times: Times::Always });
     let (mut order, mut waits) = (Vec::new(), 0);
     let out = ringwise_apply::run(&host(&sim), &request(&before, &wanted), &dir.store(), &policy(), &mut |e| match e {
         Event::Done { phase: ringwise_apply::Phase::PutBack, setting, .. } => {
@@ -141,7 +141,7 @@ fn the_way_back_goes_one_by_one_too() {
         Event::BondBack { .. } => waits += 1,
         _ => {}
     });
-    assert_eq!(out.unwrap().verdict, Verdict::PutBack);
+    assert_eq!(out.unwrap().verdict, RunResult::PutBack);
     assert_eq!(order, ["eth1 channels", "eth1 rings", "eth2 channels", "eth2 rings"]);
     assert!(waits >= 7, "{waits} waits for the bond");
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
@@ -167,7 +167,7 @@ fn the_way_in_is_cut_only_by_force_and_on_trial() {
     let dir = Dir::new();
     let (out, _) = watched(&sim, &dir, &r, &forced());
     let out = out.unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert!(out.notes.iter().any(|n| n.starts_with("forced: this interrupts your ssh session")), "{:?}", out.notes);
 }
 
@@ -176,11 +176,11 @@ fn what_interrupts_nothing_or_runs_elsewhere_needs_no_force() {
     let host = build::host(8, 1).igb("eth0", 0, 8).igb("eth1", 0, 8);
     let (sim, dir) = (Arc::new(Sim::new(&host.done())), Dir::new());
     sim.ssh_from("192.0.2.10", "eth0");
-    assert_eq!(apply(&sim, &dir, &[xps("eth0", 0, "1"), channels("eth1", 4)]).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &[xps("eth0", 0, "1"), channels("eth1", 4)]).unwrap().verdict, RunResult::Applied);
     assert_eq!(apply(&sim, &dir, &[channels("eth0", 4)]).unwrap_err().exit_status(), 6);
     // A rollback interrupts traffic as well, and has the same requirements.
     let e = rollback(&sim, &dir, 1, &policy()).map(|o| o.verdict);
-    assert_eq!(e.unwrap(), Verdict::Applied, "it restarts eth1 only");
+    assert_eq!(e.unwrap(), RunResult::Applied, "it restarts eth1 only");
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn not_knowing_counts_as_the_way_in() {
     let e = apply(&sim, &dir, &[channels("eth1", 4)]).unwrap_err();
     assert!(e.to_string().contains("your ssh session (192.0.2.10 over unknown"), "{e}");
     let r = request(&look(&sim), &[channels("eth1", 4)]);
-    assert_eq!(watched(&sim, &dir, &r, &forced()).0.unwrap().verdict, Verdict::Applied);
+    assert_eq!(watched(&sim, &dir, &r, &forced()).0.unwrap().verdict, RunResult::Applied);
 }

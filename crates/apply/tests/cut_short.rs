@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::*;
-use ringwise_apply::{Ending, Refusal, Request, Store, Verdict};
+use ringwise_apply::{Ending, Refusal, Request, RunResult, Store};
 use ringwise_knob::Setting;
 use ringwise_model::errno::ENOSPC;
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
+use ringwise_testkit::sim::{At, Killed, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 6).done()));
@@ -44,7 +44,7 @@ fn try_run(sim: &Arc<Sim>, store: &Store, request: &Request) -> bool {
 
 /// After the kill: the next run is refused, and recovery restores the start. Recovering twice does no harm.
 fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, request: &Request, what: &str) {
-    sim.heal();
+    sim.clear_faults();
     let cut =
         ringwise_apply::history(&dir.store(), &before.host).unwrap().iter().any(|e| e.ending == Ending::Unfinished);
     if cut {
@@ -57,14 +57,14 @@ fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, reques
         }
         assert_eq!(ringwise_apply::verify(&host(sim), &dir.store(), &policy()).unwrap().exit_status(), 3, "{what}");
         let out = recover(sim, dir).unwrap();
-        assert_eq!((out.verdict, out.exit_status(), out.transaction), (Verdict::Recovered, 0, Some(1)), "{what}");
+        assert_eq!((out.verdict, out.exit_status(), out.transaction), (RunResult::Recovered, 0, Some(1)), "{what}");
         assert!(differing(before, &look(sim)).is_empty(), "{what}: {:?}", differing(before, &look(sim)));
     }
     sim.forget_writes();
     let out = recover(sim, dir).unwrap();
-    assert_eq!((out.verdict, sim.writes()), (Verdict::NothingToDo, 0), "{what}");
+    assert_eq!((out.verdict, sim.writes()), (RunResult::NothingToDo, 0), "{what}");
     if cut {
-        assert_eq!(run(sim, dir, request).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(run(sim, dir, request).unwrap().verdict, RunResult::Applied, "{what}");
     }
 }
 
@@ -72,7 +72,7 @@ fn recovers(sim: &Arc<Sim>, dir: &Dir, before: &ringwise_model::Snapshot, reques
 fn at_every_write() {
     let writes = {
         let (sim, dir) = (sim(), Dir::new());
-        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied);
+        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied);
         sim.writes()
     };
     assert!(writes > 15);
@@ -82,7 +82,7 @@ fn at_every_write() {
             let before = look(&sim);
             let request = request(&before, &wanted());
             let at = At::Write(k);
-            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            sim.fault(if after { SimulatedFault::KillAfter { at } } else { SimulatedFault::KillBefore { at } });
             assert!(try_run(&sim, &mortal(&dir, &sim), &request));
             recovers(&sim, &dir, &before, &request, &format!("write {k}, after it: {after}"));
         }
@@ -134,11 +134,11 @@ fn while_it_recovers() {
         let (sim, dir) = (sim(), Dir::new());
         let before = look(&sim);
         let request = request(&before, &wanted());
-        sim.fault(Fault::KillAfter { at: At::Write(8) });
+        sim.fault(SimulatedFault::KillAfter { at: At::Write(8) });
         assert!(try_run(&sim, &mortal(&dir, &sim), &request));
-        sim.heal();
+        sim.clear_faults();
         sim.forget_writes();
-        sim.fault(Fault::KillBefore { at: At::Write(k) });
+        sim.fault(SimulatedFault::KillBefore { at: At::Write(k) });
         let store = mortal(&dir, &sim);
         if killed(|| _ = ringwise_apply::recover(&host(&sim), &store, &policy(), &mut |_| {})) {
             recovers(&sim, &dir, &before, &request, &format!("recovery, write {k}"));
@@ -163,14 +163,14 @@ fn a_full_disk() {
                 assert_eq!((e.exit_status(), sim.writes()), (6, 0), "point {k}");
                 assert!(e.to_string().contains("No space left"), "{e}");
             }
-            Ok(out) if out.verdict == Verdict::PutBack => {
+            Ok(out) if out.verdict == RunResult::PutBack => {
                 seen[1] += 1;
                 assert_eq!(out.failed.as_ref().unwrap().meaning, "the journal cannot be written");
                 assert!(differing(&before, &look(&sim)).is_empty(), "point {k}");
             }
             Ok(out) => {
                 seen[2] += 1;
-                assert_eq!(out.verdict, Verdict::Applied, "point {k}");
+                assert_eq!(out.verdict, RunResult::Applied, "point {k}");
             }
         }
         // Nothing blocks the next run.
@@ -181,14 +181,14 @@ fn a_full_disk() {
 
 fn cut(sim: &Arc<Sim>, dir: &Dir) -> ringwise_model::Snapshot {
     let before = look(sim);
-    sim.fault(Fault::KillAfter { at: At::Write(4) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(4) });
     assert!(try_run(sim, &mortal(dir, sim), &request(&before, &wanted())));
-    sim.heal();
+    sim.clear_faults();
     before
 }
 
 #[test]
-fn of_another_boot_or_machine_it_is_closed_and_said() {
+fn from_another_boot_or_machine_it_is_closed_and_reported() {
     for other in ["boot", "machine"] {
         let (sim, dir) = (sim(), Dir::new());
         cut(&sim, &dir);
@@ -197,9 +197,9 @@ fn of_another_boot_or_machine_it_is_closed_and_said() {
         } else {
             sim.machine_id("ffffffffffffffffffffffffffffffff");
         }
-        assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::NothingToDo);
+        assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::NothingToDo);
         let out = apply(&sim, &dir, &wanted()).unwrap();
-        assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));
+        assert_eq!((out.verdict, out.transaction), (RunResult::Applied, Some(2)));
         assert!(out.notes[0].contains("transaction 1 was cut short and is closed now: it "), "{:?}", out.notes);
         let history = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
         assert!(matches!(&history[0].ending, Ending::Closed { why } if why.contains(other)), "{:?}", history[0].ending);
@@ -240,18 +240,18 @@ fn a_torn_tail_is_passed_over() {
         std::fs::write(dir.journal(1), &whole[..length]).unwrap();
         let out = recover(&sim, &dir).unwrap();
         if length >= header - 1 {
-            assert_eq!(out.verdict, Verdict::Recovered, "{length}");
+            assert_eq!(out.verdict, RunResult::Recovered, "{length}");
             assert!(differing(&before, &look(&sim)).is_empty(), "{length}");
         } else {
             // Nothing is written to the kernel before the header is complete.
-            assert_eq!(out.verdict, Verdict::NothingToDo, "{length}");
+            assert_eq!(out.verdict, RunResult::NothingToDo, "{length}");
         }
-        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied, "{length}");
+        assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied, "{length}");
     }
 }
 
 #[test]
-fn the_journal_can_be_used_by_hand() {
+fn the_journal_can_be_used_without_ringwise() {
     let (sim, dir) = (sim(), Dir::new());
     let before = cut(&sim, &dir);
     let text = std::fs::read_to_string(dir.journal(1)).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Outcome, Policy, Refusal, Store, Verdict};
+use ringwise_apply::{Outcome, Policy, Refusal, RunResult, Store};
 use ringwise_testkit::sim::{Sim, build};
 
 fn sim() -> Arc<Sim> {
@@ -26,7 +26,7 @@ fn go(sim: &Arc<Sim>, store: &Store, policy: &Policy) -> Result<Outcome, ringwis
 fn one_lock_for_two_state_directories() {
     let (sim, here, dirs) = (sim(), Here::default(), [Dir::new(), Dir::new()]);
     let trial = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-    assert_eq!(go(&sim, &dirs[0].store(), &trial).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(&sim, &dirs[0].store(), &trial).unwrap().verdict, RunResult::Applied);
     // The applier is gone; the lock that it passed to its guard is still held.
     sim.forget_writes();
     let theirs = elsewhere(&dirs[1], &dirs[0]);
@@ -42,7 +42,7 @@ fn one_lock_for_two_state_directories() {
     here.acts(&sim, &dirs[0].store()).unwrap().unwrap();
     let wanted = request(&look(&sim), &[rfs(8192)]);
     let out = ringwise_apply::run(&host(&sim), &wanted, &theirs, &policy(), &mut |_| {}).unwrap();
-    assert_eq!((out.verdict, out.notes.len()), (Verdict::Applied, 0), "{:?}", out.notes);
+    assert_eq!((out.verdict, out.notes.len()), (RunResult::Applied, 0), "{:?}", out.notes);
 }
 
 #[test]
@@ -62,6 +62,6 @@ fn a_guard_that_is_started_again_takes_both() {
         std::thread::sleep(Duration::from_millis(300));
         assert!(!guard.is_finished());
         other.state.lock().unwrap().lock = None;
-        assert_eq!(guard.join().unwrap().verdict, Verdict::PutBack);
+        assert_eq!(guard.join().unwrap().verdict, RunResult::PutBack);
     });
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Outcome, Policy, Verdict};
+use ringwise_apply::{Outcome, Policy, RunResult};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 const ERRNOS: [i32; 9] = [1, 5, 12, 16, 19, 22, 28, 75, 95];
 /// EIO like any other, EBUSY is retried, EOPNOTSUPP is learned.
@@ -24,12 +24,12 @@ fn errnos(write: usize) -> Vec<i32> {
 
 fn igb() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 6).mqnic("eth1", 0, 2).done()));
-    by_hand(&sim, "eth0", 6);
+    set_everything_manually(&sim, "eth0", 6);
     sim
 }
 
 /// RSS, XPS, RPS and affinity were set outside ringwise before.
-fn by_hand(sim: &Arc<Sim>, dev: &str, queues: u32) {
+fn set_everything_manually(sim: &Arc<Sim>, dev: &str, queues: u32) {
     let table: Vec<u32> = (0..128).map(|i| if i % 3 == 0 { 1 } else { 0 }).collect();
     sim.ethtool_x(dev, &table).unwrap();
     let now = look(sim);
@@ -82,7 +82,7 @@ fn as_before_or_named(before: &Snapshot, now: &Snapshot, out: &Outcome, what: &s
 fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times) -> usize {
     let (sim, dir) = (make(), Dir::new());
     let out = apply(&sim, &dir, wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     let writes = sim.writes();
     let (mut tries, mut put_back) = (0, 0);
     for k in 0..writes {
@@ -91,25 +91,25 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
             let (sim, dir) = (make(), Dir::new());
             let before = look(&sim);
             let request = request_if(&before, wanted, IfRefused::PutBack);
-            sim.fault(Fault::Fail { at: At::Write(k), errno, times });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times });
             let out = run(&sim, &dir, &request).unwrap();
             let what = format!("errno {errno} at write {k} {times:?}");
             let now = look(&sim);
             match out.verdict {
                 // A single EBUSY is retried successfully; and a refused restore of a side effect is no reason to roll everything
                 // back.
-                Verdict::Applied => {
+                RunResult::Applied => {
                     for s in wanted {
                         assert!(compare(s, &now).holds(), "{what}: {s:?}");
                     }
                 }
-                Verdict::PutBack | Verdict::PutBackIncomplete => {
+                RunResult::PutBack | RunResult::PutBackIncomplete => {
                     put_back += 1;
                     let failure = out.failed.as_ref().unwrap();
                     assert_eq!(failure.errno, Some(errno), "{what}: {failure:?}");
                     as_before_or_named(&before, &now, &out, &what);
                     if times == Times::Once {
-                        assert_eq!(out.verdict, Verdict::PutBack, "{what}: {:?}", out.put_back_incomplete);
+                        assert_eq!(out.verdict, RunResult::PutBack, "{what}: {:?}", out.put_back_incomplete);
                     }
                 }
                 other => panic!("{what}: {other:?}"),
@@ -136,7 +136,7 @@ fn for_ever_on_igb_with_fewer_channels() {
 fn once_on_virtio_which_rewrites() {
     let make = || {
         let sim = Arc::new(Sim::new(&build::host(4, 1).virtio("eth0", 0, 4).mqnic("eth1", 0, 2).done()));
-        by_hand(&sim, "eth0", 4);
+        set_everything_manually(&sim, "eth0", 4);
         sim
     };
     at_every_write(make, &shrink(2), Times::Once);
@@ -146,7 +146,7 @@ fn once_on_virtio_which_rewrites() {
 fn once_on_vmxnet3_with_other_rings() {
     let make = || {
         let sim = Arc::new(Sim::new(&build::host(4, 1).vmxnet3("eth0", 0, 2).mqnic("eth1", 0, 2).done()));
-        by_hand(&sim, "eth0", 2);
+        set_everything_manually(&sim, "eth0", 2);
         sim
     };
     let rings = Setting::Rings { dev: "eth0".into(), values: ringwise_model::RingValues::sizes(Some(512), None) };
@@ -158,7 +158,7 @@ fn once_on_vmxnet3_with_other_rings() {
 fn more_channels_with_a_table_over_all_of_them_and_back() {
     let make = || {
         let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));
-        by_hand(&sim, "eth0", 4);
+        set_everything_manually(&sim, "eth0", 4);
         sim
     };
     let mut wanted = vec![channels("eth0", 6), table("eth0", &[0, 1, 2, 3, 4, 5], 128)];
@@ -179,7 +179,7 @@ fn one_interrupt_for_both_directions_has_no_time_for_transmission() {
     apply(&sim, &dir, &[Setting::Coalesce { dev: "eth0".into(), params }]).unwrap();
     let before = look(&sim);
     let out = apply(&sim, &dir, &[channels("eth0", 6)]).unwrap();
-    assert_eq!((out.verdict, usecs(&sim)), (Verdict::Applied, (20, 0)), "{:?}", out.failed);
+    assert_eq!((out.verdict, usecs(&sim)), (RunResult::Applied, (20, 0)), "{:?}", out.failed);
     let back = rollback(&sim, &dir, 2, &Policy::default()).unwrap();
     assert_eq!((back.exit_status(), usecs(&sim)), (0, (20, 122)), "{back:#?}");
     assert!(differing(&before, &look(&sim)).is_empty());
@@ -190,9 +190,9 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     let (sim, dir) = (igb(), Dir::new());
     let before = look(&sim);
     let wanted = [xps("eth0", 0, "3"), rps("eth0", 0, ""), rps("eth0", 1, "")];
-    sim.fault(Fault::Fail { at: At::Matching("rx-1/rps_cpus".into()), errno: 22, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("rx-1/rps_cpus".into()), errno: 22, times: Times::Always });
     // XPS was written, and cannot be restored.
-    sim.fault(Fault::Fail { at: At::Write(3), errno: 28, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Write(3), errno: 28, times: Times::Always });
     let out = run(&sim, &dir, &request(&before, &wanted)).unwrap();
     assert_eq!(out.exit_status(), 5);
     as_before_or_named(&before, &look(&sim), &out, "barred");
@@ -200,9 +200,9 @@ fn what_cannot_be_put_back_is_named_with_the_command() {
     assert_eq!(left.command.as_deref(), Some("echo 1 > /sys/class/net/eth0/queues/tx-0/xps_cpus"));
     assert!(left.why.contains("ENOSPC"), "{}", left.why);
     // `recover` restores it later.
-    sim.heal();
+    sim.clear_faults();
     let out = recover(&sim, &dir).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Recovered, 0));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Recovered, 0));
     assert!(differing(&before, &look(&sim)).is_empty());
 }
 
@@ -216,7 +216,7 @@ fn a_device_that_vanishes_in_the_middle() {
     for k in 0..writes {
         let (sim, dir) = (igb(), Dir::new());
         let before = look(&sim);
-        sim.fault(Fault::Vanish { at: At::Write(k), dev: "eth0".into() });
+        sim.fault(SimulatedFault::Vanish { at: At::Write(k), dev: "eth0".into() });
         let out = run(&sim, &dir, &request(&before, &shrink(4))).unwrap();
         assert_eq!(out.exit_status(), 5, "write {k}");
         let now = look(&sim);
@@ -236,7 +236,7 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     let (sim, dir) = (igb(), Dir::new());
     let before = look(&sim);
     let request = request(&before, &[rps("eth1", 0, "1"), rps("eth1", 1, "1"), rfs(1024)]);
-    sim.fault(Fault::Hang { at: At::Matching("rx-1/rps_cpus".into()) });
+    sim.fault(SimulatedFault::Hang { at: At::Matching("rx-1/rps_cpus".into()) });
     let policy = ringwise_apply::Policy { deadline: std::time::Duration::from_millis(1500), ..policy() };
     // The simulated call holds no lock while it hangs; the host's other files can be read.
     let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
@@ -245,7 +245,7 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     assert!(failure.late && out.notes.iter().any(|n| n.contains("may still take effect")), "{out:?}");
     assert_eq!(out.exit_status(), 4);
     assert!(differing(&before, &look(&sim)).is_empty());
-    sim.heal();
+    sim.clear_faults();
 }
 
 /// The error names the CPU without a free vector, as the kernel's table shows it, or reports that there is no table.
@@ -255,12 +255,12 @@ fn an_error_about_exhausted_vectors_has_the_numbers() {
     let now = look(&sim);
     let to = if compare(&irq("eth1", 0, "3"), &now).holds() { "2" } else { "3" };
     let failed = |sim: &Arc<Sim>| apply(sim, &dir, &[irq("eth1", 0, to)]).unwrap().failed.unwrap();
-    let fault = Fault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once };
+    let fault = SimulatedFault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once };
     sim.fault(fault);
     let meaning = failed(&sim).meaning;
     let none = "this kernel does not show how many are left (/sys/kernel/debug/irq/domains/VECTOR does not exist)";
     assert!(meaning.starts_with("no interrupt vector is left on that CPU") && meaning.ends_with(none), "{meaning}");
-    sim.heal();
+    sim.clear_faults();
     sim.fill_cpus(cpus(to));
     let meaning = failed(&sim).meaning;
     let numbers = format!("; CPU {to} has none left, the other online CPUs have 180 left each");

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Refusal, Verdict};
+use ringwise_apply::{Refusal, RunResult};
 use ringwise_knob::{IfRefused, Setting};
 use ringwise_model::CpuId;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn feature(dev: &str, name: &str, on: bool) -> Setting {
     Setting::Feature { dev: dev.into(), name: name.into(), on }
@@ -50,13 +50,13 @@ fn written_read_back_and_rolled_back() {
         latency(3, "n/a"),
     ];
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, wanted.len()), "{out:?}");
+    assert_eq!((out.verdict, out.applied.len()), (RunResult::Applied, wanted.len()), "{out:?}");
     let now = look(&sim);
     assert!(wanted.iter().all(|w| ringwise_knob::compare(w, &now).holds()));
     assert_eq!(now.nic("eth2").unwrap().pause.known().unwrap().tx, Some(false));
     assert_eq!(now.host.rps_default_mask.known().unwrap().to_string(), "0-1");
     // A second time there is nothing to do.
-    assert_eq!(apply(&sim, &dir, &wanted).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(apply(&sim, &dir, &wanted).unwrap().verdict, RunResult::NothingToDo);
     let back = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert!(back.put_back_incomplete.is_empty(), "{back:?}");
     let after = look(&sim);
@@ -69,7 +69,7 @@ fn what_depends_on_it_goes_and_comes_with_it() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     let out = apply(&sim, &dir, &[feature("eth0", "tx-checksum-ip-generic", false)]).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
+    assert_eq!(out.verdict, RunResult::Applied, "{out:?}");
     assert!(
         out.notes.iter().any(|n| n.contains("also turned off tx-tcp-segmentation tx-tcp6-segmentation")),
         "{:?}",
@@ -92,11 +92,11 @@ fn a_wish_that_is_not_granted_does_not_stay_behind() {
     let now = look(&sim);
     let wish = [feature("eth0", "tx-tcp6-segmentation", true)];
     let out = run(&sim, &dir, &request_if(&now, &wish, IfRefused::Skip)).unwrap();
-    assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1), "{out:?}");
+    assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1), "{out:?}");
     assert_eq!(on(&sim, "eth0", "tx-tcp6-segmentation"), (false, false));
     // If the step must hold, the settings are restored, and the failure suggests a reason.
     let out = apply(&sim, &dir, &wish).unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack);
+    assert_eq!(out.verdict, RunResult::PutBack);
     let failed = out.failed.unwrap();
     assert!(failed.words.contains("reads back as off") && failed.meaning.contains("depends on"), "{failed:?}");
     assert_eq!(on(&sim, "eth0", "tx-tcp6-segmentation"), (false, false));
@@ -118,7 +118,7 @@ fn pause_with_autonegotiation_is_the_partners() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &[pause("eth0", Some(true), None, None)]).unwrap();
     let out = apply(&sim, &dir, &[pause("eth0", None, Some(true), None)]).unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:?}");
     let now = look(&sim).nic("eth0").unwrap().pause.known().copied().unwrap();
     assert_eq!((now.autoneg, now.rx), (Some(true), Some(false)));
     // A driver without pause frames.
@@ -140,7 +140,7 @@ fn values_that_the_kernel_refuses_put_everything_back() {
         let before = look(&sim);
         let wanted = [feature("eth0", "rx-gro", false), sysctl("busy_poll", "50"), latency(1, "5"), bad.clone()];
         let out = apply(&sim, &dir, &wanted).unwrap();
-        assert_eq!(out.verdict, Verdict::PutBack, "{bad:?}");
+        assert_eq!(out.verdict, RunResult::PutBack, "{bad:?}");
         assert_eq!(out.failed.unwrap().errno, Some(errno), "{bad:?}");
         let after = look(&sim);
         assert!(differing(&before, &after).is_empty());
@@ -168,9 +168,9 @@ fn a_failure_at_any_write_puts_everything_back() {
         let (sim, dir) = (sim(), Dir::new());
         let before = look(&sim);
         sim.forget_writes();
-        sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
+        sim.fault(SimulatedFault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
         let out = apply(&sim, &dir, &wanted).unwrap();
-        assert_eq!(out.verdict, Verdict::PutBack, "write {k}: {out:?}");
+        assert_eq!(out.verdict, RunResult::PutBack, "write {k}: {out:?}");
         let after = look(&sim);
         assert!(differing(&before, &after).is_empty(), "write {k}");
         assert_eq!(

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{ApplierState, Watched, guard};
-use ringwise_apply::{Halt, OpenLock, Outcome, Policy, Store, Verdict};
+use ringwise_apply::guard::{ApplierState, WatchedApplier, guard};
+use ringwise_apply::{Halt, OpenLock, Outcome, Policy, RunResult, Store};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()))
@@ -29,9 +29,9 @@ fn go(sim: &Arc<Sim>, store: &Store, policy: &Policy) -> Outcome {
 fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
-    sim.fault(Fault::KillAfter { at: At::Write(4) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(4) });
     assert!(killed(|| _ = go(&sim, &mortal(&dir, &sim), &here.policy())));
-    sim.heal();
+    sim.clear_faults();
     assert!(!differing(&before, &look(&sim)).is_empty(), "it is half done");
     (sim, dir, here, before)
 }
@@ -66,7 +66,7 @@ struct Script<F: FnMut()> {
     meanwhile: F,
 }
 
-impl<F: FnMut()> Watched for Script<F> {
+impl<F: FnMut()> WatchedApplier for Script<F> {
     fn look(&mut self, _: Duration) -> ApplierState {
         if self.answered == 1 {
             (self.meanwhile)();
@@ -102,7 +102,7 @@ fn a_guard_puts_back_whatever_happens_to_the_journal() {
         let (sim, dir, here, before) = half_done();
         let journal = dir.journal(1);
         let out = guarded(&sim, &dir, &here, ApplierState::Died("killed".into()), || flip(&journal, bit));
-        assert_eq!(out.map(|o| o.verdict), Some(Verdict::PutBack), "bit {bit}");
+        assert_eq!(out.map(|o| o.verdict), Some(RunResult::PutBack), "bit {bit}");
         assert!(differing(&before, &look(&sim)).is_empty(), "bit {bit}");
     }
     let gone: [fn(&Dir); 3] = [
@@ -113,7 +113,7 @@ fn a_guard_puts_back_whatever_happens_to_the_journal() {
     for (n, lose) in gone.into_iter().enumerate() {
         let (sim, dir, here, before) = half_done();
         let out = guarded(&sim, &dir, &here, ApplierState::Died("killed".into()), || lose(&dir));
-        assert_eq!(out.map(|o| o.verdict), Some(Verdict::PutBack), "{n}");
+        assert_eq!(out.map(|o| o.verdict), Some(RunResult::PutBack), "{n}");
         assert!(differing(&before, &look(&sim)).is_empty(), "{n}");
         let _ = std::fs::remove_dir_all(dir.0.with_extension("away"));
     }
@@ -130,11 +130,11 @@ fn a_trial_ends_when_its_journal_is_damaged_or_gone() {
         let (sim, dir, here) = (sim(), Dir::new(), Here::default());
         let before = look(&sim);
         let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-        assert_eq!(go(&sim, &dir.store(), &policy).verdict, Verdict::Applied);
+        assert_eq!(go(&sim, &dir.store(), &policy).verdict, RunResult::Applied);
         assert!(!differing(&before, &look(&sim)).is_empty());
         let out =
             guarded(&sim, &dir, &here, ApplierState::Done { on_trial: true }, || lose(&dir)).expect("it was put back");
-        assert_eq!(out.verdict, Verdict::PutBack, "{n}");
+        assert_eq!(out.verdict, RunResult::PutBack, "{n}");
         assert!(out.failed.as_ref().unwrap().words.starts_with("its journal is"), "{:?}", out.failed);
         assert!(differing(&before, &look(&sim)).is_empty(), "{n}");
         let _ = std::fs::remove_dir_all(dir.0.with_extension("away"));
@@ -144,7 +144,7 @@ fn a_trial_ends_when_its_journal_is_damaged_or_gone() {
 #[test]
 fn what_the_applier_has_ended_stays_although_its_journal_is_lost() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
-    assert_eq!(go(&sim, &dir.store(), &here.policy()).verdict, Verdict::Applied);
+    assert_eq!(go(&sim, &dir.store(), &here.policy()).verdict, RunResult::Applied);
     let applied = look(&sim);
     let lock = std::fs::File::options().read(true).write(true).open(dir.0.join("lock")).unwrap();
     here.state.lock().unwrap().lock = Some(OpenLock { file: lock.into(), socket: None });
@@ -169,7 +169,7 @@ fn recover_never_writes_what_is_not_verified() {
         sim.forget_writes();
         match recover(&sim, &dir) {
             Ok(out) => {
-                assert_eq!(out.verdict, Verdict::Recovered, "bit {bit}");
+                assert_eq!(out.verdict, RunResult::Recovered, "bit {bit}");
                 assert!(differing(&before, &look(&sim)).is_empty(), "bit {bit}");
                 back += 1;
             }
@@ -203,6 +203,6 @@ fn a_journal_of_version_0_1_is_still_put_back() {
         })
         .collect();
     std::fs::write(&path, old).unwrap();
-    assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::Recovered);
+    assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
     assert!(differing(&before, &look(&sim)).is_empty());
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Error, Outcome, Policy, Refusal, Verdict, Verify};
+use ringwise_apply::{Confirmed, Error, Outcome, Policy, Refusal, RunResult, Verify};
 use ringwise_knob::{IfRefused, Setting, SettingMap, compare};
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 /// A state directory and its host, created again for each bit.
 struct Scene {
@@ -53,11 +53,11 @@ fn scene(name: &'static str, then: &Then) -> Scene {
     let (sim, dir, here) =
         (Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done())), Dir::new(), Here::default());
     let first = look(&sim);
-    sim.fault(Fault::Ignore { at: At::Matching("tx-3".into()) });
+    sim.fault(SimulatedFault::Ignore { at: At::Matching("tx-3".into()) });
     let request = request_if(&first, &first_wanted(), IfRefused::Skip);
     let out = run(&sim, &dir, &request).unwrap();
-    assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1));
-    sim.heal();
+    assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1));
+    sim.clear_faults();
     let mut before = look(&sim);
     let second = |policy: &Policy| {
         let request = crate::common::request(&look(&sim), &second_wanted());
@@ -65,29 +65,29 @@ fn scene(name: &'static str, then: &Then) -> Scene {
     };
     match then {
         Then::Nothing => {}
-        Then::Kept => assert_eq!(second(&policy()), Verdict::Applied),
+        Then::Kept => assert_eq!(second(&policy()), RunResult::Applied),
         Then::Killed => {
             sim.forget_writes();
-            sim.fault(Fault::KillAfter { at: At::Write(3) });
+            sim.fault(SimulatedFault::KillAfter { at: At::Write(3) });
             assert!(killed(|| _ = second(&policy())));
-            sim.heal();
+            sim.clear_faults();
         }
         Then::OnTrial => {
             let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-            assert_eq!(second(&policy), Verdict::Applied);
+            assert_eq!(second(&policy), RunResult::Applied);
         }
         Then::Confirmed | Then::ConfirmedAndKept => {
             let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-            assert_eq!(second(&policy), Verdict::Applied);
+            assert_eq!(second(&policy), RunResult::Applied);
             here.state.lock().unwrap().lock = None;
             let said = ringwise_apply::confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
             assert_eq!(said, Confirmed::Kept { transaction: 2, noted: Ok(()) });
             if matches!(then, Then::ConfirmedAndKept) {
                 before = look(&sim);
-                assert_eq!(apply(&sim, &dir, &[rfs(16384)]).unwrap().verdict, Verdict::Applied);
+                assert_eq!(apply(&sim, &dir, &[rfs(16384)]).unwrap().verdict, RunResult::Applied);
             }
         }
-        Then::RolledBack => assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied),
+        Then::RolledBack => assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied),
     }
     let left = look(&sim);
     // What `status` records.
@@ -144,7 +144,7 @@ enum Op {
 }
 
 impl Op {
-    fn asked(self) -> Vec<Setting> {
+    fn requested_settings(self) -> Vec<Setting> {
         if self == Op::Apply { third_wanted() } else { Vec::new() }
     }
 
@@ -212,7 +212,7 @@ fn every_command(scene: &Scene, check: impl Fn(&str, Op, &Came)) {
                 let what = format!("{}: {file} bit {bit}: {op:?}", scene.name);
                 let out = op.go(&sim, &dir);
                 let now = look(&sim);
-                scene.check_values(&now, &op.asked(), &what);
+                scene.check_values(&now, &op.requested_settings(), &what);
                 if out.is_err() {
                     assert_eq!((sim.writes(), differing(&scene.left, &now)), (0, Vec::new()), "{what}");
                 }
@@ -227,23 +227,23 @@ fn kept(name: &'static str, then: &Then) {
     every_command(&scene, |what, op, came| match (op, &came.out) {
         // The record of its confirmation may be damaged: the message refers to `recover`, and that works.
         (Op::Apply, Err(e)) if matches!(e.refusal(), Some(Refusal::OnTrial { .. })) => {
-            assert_eq!(recover(&came.sim, &came.dir).unwrap().verdict, Verdict::Recovered, "{what}");
+            assert_eq!(recover(&came.sim, &came.dir).unwrap().verdict, RunResult::Recovered, "{what}");
             assert_eq!(differing(&scene.before, &look(&came.sim)), Vec::<String>::new(), "{what}");
         }
         (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}"),
         // The record of its end may be damaged: then the transaction counts as interrupted.
-        (Op::Recover, Ok(o)) if o.verdict == Verdict::Recovered => {
+        (Op::Recover, Ok(o)) if o.verdict == RunResult::Recovered => {
             let before = if o.transaction == Some(1) { &scene.first } else { &scene.before };
             assert_eq!(differing(before, &came.now), Vec::<String>::new(), "{what}");
         }
         (Op::Recover, Ok(o)) => {
-            assert_eq!((o.verdict, came.sim.writes()), (Verdict::NothingToDo, 0), "{what}");
+            assert_eq!((o.verdict, came.sim.writes()), (RunResult::NothingToDo, 0), "{what}");
         }
         (Op::RollBack(_), Ok(o)) => {
-            assert_eq!((o.verdict, differing(&scene.first, &came.now)), (Verdict::Applied, Vec::new()), "{what}");
+            assert_eq!((o.verdict, differing(&scene.first, &came.now)), (RunResult::Applied, Vec::new()), "{what}");
         }
         (Op::Apply, Ok(o)) => {
-            assert_eq!(o.verdict, Verdict::Applied, "{what}");
+            assert_eq!(o.verdict, RunResult::Applied, "{what}");
             assert!(third_wanted().iter().all(|s| compare(s, &came.now).holds()), "{what}");
             // The values as first found are still known, or the loss is reported.
             match rollback(&came.sim, &came.dir, 0, &policy()) {
@@ -282,7 +282,7 @@ fn of_a_transaction_that_was_cut_short() {
     assert!(!differing(&scene.before, &scene.left).is_empty());
     every_command(&scene, |what, op, came| match (op, &came.out) {
         (Op::Recover, Ok(o)) => {
-            assert_eq!((o.verdict, differing(&scene.before, &came.now)), (Verdict::Recovered, Vec::new()), "{what}");
+            assert_eq!((o.verdict, differing(&scene.before, &came.now)), (RunResult::Recovered, Vec::new()), "{what}");
         }
         (_, Ok(o)) => panic!("{what}: {o:?}"),
         (_, Err(e)) => assert!(e.exit_status() == 6 && !e.to_string().is_empty(), "{what}: {e}"),
@@ -294,7 +294,7 @@ fn of_a_transaction_on_trial() {
     let scene = scene("on trial", &Then::OnTrial);
     every_command(&scene, |what, op, came| match (op, &came.out) {
         (Op::Recover, Ok(o)) => {
-            assert_eq!((o.verdict, differing(&scene.before, &came.now)), (Verdict::Recovered, Vec::new()), "{what}");
+            assert_eq!((o.verdict, differing(&scene.before, &came.now)), (RunResult::Recovered, Vec::new()), "{what}");
         }
         (_, Ok(o)) => panic!("{what}: {o:?}"),
         (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}: {e}"),
@@ -321,7 +321,7 @@ fn of_a_rollback() {
     let scene = scene("rolled back", &Then::RolledBack);
     assert_eq!(differing(&scene.first, &scene.left), Vec::<String>::new());
     every_command(&scene, |what, op, came| match (op, &came.out) {
-        (Op::Apply, Ok(o)) => assert_eq!(o.verdict, Verdict::Applied, "{what}"),
+        (Op::Apply, Ok(o)) => assert_eq!(o.verdict, RunResult::Applied, "{what}"),
         // As before the rollback, whose end is damaged.
         (Op::Recover, Ok(o)) if o.transaction == Some(2) => {
             assert_eq!(differing(&scene.before, &came.now), Vec::<String>::new(), "{what}");

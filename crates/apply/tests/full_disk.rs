@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, Request, Store, Verdict, confirm, history, pending};
+use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, Request, RunResult, Store, confirm, history, pending};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_model::errno::{EFBIG, ENOSPC};
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 const WORDS: &str = "No space left on device";
 
@@ -89,7 +89,7 @@ fn words(e: &Error) -> String {
 }
 
 /// Checks that the text names a file of the directory, and the error.
-fn tells(text: &str, dir: &Dir, what: &str) {
+fn assert_names_file(text: &str, dir: &Dir, what: &str) {
     assert!(text.contains(WORDS), "{what}: {text}");
     let after = text.split(&dir.0.display().to_string()).nth(1);
     // Without the lock only the directory is known.
@@ -107,10 +107,10 @@ fn points(act: impl FnOnce(&Store)) -> usize {
 
 /// A transaction that failed because the disk is full: all of it is restored, and reported as restored.
 fn put_back(out: &Outcome, dir: &Dir, what: &str) {
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{what}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4), "{what}");
     let failed = out.failed.as_ref().unwrap();
     assert_eq!(failed.errno, Some(ENOSPC), "{what}: {failed:?}");
-    tells(&format!("{} {}", failed.path.clone().unwrap_or_default(), failed.words), dir, what);
+    assert_names_file(&format!("{} {}", failed.path.clone().unwrap_or_default(), failed.words), dir, what);
 }
 
 /// What the journals record afterwards: only the first `kept` were kept. If there is no end, recover writes one.
@@ -118,7 +118,7 @@ fn is_over(sim: &Arc<Sim>, dir: &Dir, before: &Snapshot, kept: usize, what: &str
     let now = look(sim);
     let list = history(&dir.store(), &now.host).unwrap();
     if list.last().is_some_and(|e| e.ending == Ending::Unfinished) {
-        assert_eq!(recover(sim, dir).unwrap().verdict, Verdict::Recovered, "{what}");
+        assert_eq!(recover(sim, dir).unwrap().verdict, RunResult::Recovered, "{what}");
     }
     is(before, sim, what);
     let list = history(&dir.store(), &now.host).unwrap();
@@ -136,7 +136,7 @@ fn apply_with_and_without_a_trial() {
     for seconds in [None, Some(60)] {
         let policy = |h: &Here| Policy { trial: seconds.map(Duration::from_secs), ..h.policy() };
         let here = Here::default();
-        let points = points(|store| assert_eq!(go(&sim(), store, &policy(&here)).unwrap().verdict, Verdict::Applied));
+        let points = points(|store| assert_eq!(go(&sim(), store, &policy(&here)).unwrap().verdict, RunResult::Applied));
         assert!(points >= 20, "{points}");
         let mut seen = [0; 2];
         for (full_, k) in cases(points) {
@@ -148,7 +148,7 @@ fn apply_with_and_without_a_trial() {
                 Err(e) => {
                     seen[0] += 1;
                     assert_eq!((e.exit_status(), sim.writes()), (6, 0), "{what}");
-                    tells(&words(&e), &dir, &what);
+                    assert_names_file(&words(&e), &dir, &what);
                 }
                 Ok(out) => {
                     seen[1] += 1;
@@ -158,7 +158,7 @@ fn apply_with_and_without_a_trial() {
             assert!(here.state.lock().unwrap().lock.is_none(), "{what}: its guard is let go");
             is_over(&sim, &dir, &before, 0, &what);
             // Nothing blocks the next run.
-            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied, "{what}");
+            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied, "{what}");
         }
         assert!(seen[0] >= 15 && seen[1] >= 15, "{seen:?}");
     }
@@ -168,7 +168,7 @@ fn apply_with_and_without_a_trial() {
 #[test]
 fn what_a_device_ignores_cannot_be_remembered() {
     let ignored = |sim: &Arc<Sim>, store: &Store| {
-        sim.fault(Fault::Ignore { at: At::Matching("tx-0/xps".into()) });
+        sim.fault(SimulatedFault::Ignore { at: At::Matching("tx-0/xps".into()) });
         let request = request_if(&look(sim), &wanted(), IfRefused::Skip);
         ringwise_apply::run(&host(sim), &request, store, &policy(), &mut |_| {}).unwrap()
     };
@@ -178,12 +178,12 @@ fn what_a_device_ignores_cannot_be_remembered() {
         false => Ok(()),
     }));
     let out = ignored(&sim(), &store);
-    assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1));
-    tells(&out.notes.join(" "), &dir, "learned");
+    assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1));
+    assert_names_file(&out.notes.join(" "), &dir, "learned");
 }
 
 fn kept(sim: &Arc<Sim>, dir: &Dir) {
-    assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, RunResult::Applied);
     sim.forget_writes();
 }
 
@@ -193,7 +193,7 @@ fn rollback() {
         let (sim, dir) = (sim(), Dir::new());
         kept(&sim, &dir);
         let (store, count) = full(&dir, usize::MAX, Full::Once);
-        assert_eq!(back(&sim, &store).unwrap().verdict, Verdict::Applied);
+        assert_eq!(back(&sim, &store).unwrap().verdict, RunResult::Applied);
         count.load(Ordering::Relaxed)
     };
     for (full_, k) in cases(points) {
@@ -206,12 +206,12 @@ fn rollback() {
         match back(&sim, &store) {
             Err(e) => {
                 assert_eq!((e.exit_status(), sim.writes()), (6, 0), "{what}");
-                tells(&words(&e), &dir, &what);
+                assert_names_file(&words(&e), &dir, &what);
             }
             Ok(out) => put_back(&out, &dir, &what),
         }
         is_over(&sim, &dir, &applied, 1, &what);
-        assert_eq!(back(&sim, &dir.store()).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(back(&sim, &dir.store()).unwrap().verdict, RunResult::Applied, "{what}");
         is(&first, &sim, &what);
     }
 }
@@ -219,9 +219,9 @@ fn rollback() {
 /// Killed in the middle, without a guard.
 fn half_done(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     let before = look(sim);
-    sim.fault(Fault::KillAfter { at: At::Write(2) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(2) });
     assert!(killed(|| _ = go(sim, &mortal(dir, sim), &policy())));
-    sim.heal();
+    sim.clear_faults();
     sim.forget_writes();
     before
 }
@@ -230,7 +230,7 @@ fn half_done(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
 fn trial_alone(sim: &Arc<Sim>, dir: &Dir) -> Snapshot {
     let (before, here) = (look(sim), Here::default());
     let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-    assert_eq!(go(sim, &dir.store(), &policy).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(sim, &dir.store(), &policy).unwrap().verdict, RunResult::Applied);
     sim.forget_writes();
     before
 }
@@ -242,7 +242,7 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
             let (sim, dir) = (sim(), Dir::new());
             begin(&sim, &dir);
             let (store, count) = full(&dir, usize::MAX, Full::Once);
-            assert_eq!(recover_in(&sim, &store).unwrap().verdict, Verdict::Recovered);
+            assert_eq!(recover_in(&sim, &store).unwrap().verdict, RunResult::Recovered);
             count.load(Ordering::Relaxed)
         };
         let mut seen = [0; 2];
@@ -257,20 +257,20 @@ fn recover_of_half_a_transaction_and_of_a_trial() {
                     seen[0] += 1;
                     assert_eq!(sim.writes(), 0, "{what}");
                     is(&left, &sim, &what);
-                    tells(&words(&e), &dir, &what);
+                    assert_names_file(&words(&e), &dir, &what);
                 }
                 Ok(out) => {
                     seen[1] += 1;
-                    assert_eq!(out.verdict, Verdict::Recovered, "{what}");
+                    assert_eq!(out.verdict, RunResult::Recovered, "{what}");
                     is(&before, &sim, &what);
                     // The rollback is complete but its end is not recorded, which is reported.
                     if history(&dir.store(), &before.host).unwrap()[0].ending != Ending::PutBack {
-                        tells(&out.notes.join(" "), &dir, &what);
+                        assert_names_file(&out.notes.join(" "), &dir, &what);
                     }
                 }
             }
             let again = recover(&sim, &dir).unwrap();
-            assert!(matches!(again.verdict, Verdict::Recovered | Verdict::NothingToDo), "{what}");
+            assert!(matches!(again.verdict, RunResult::Recovered | RunResult::NothingToDo), "{what}");
             is(&before, &sim, &what);
             is_over(&sim, &dir, &before, 0, &what);
         }
@@ -301,13 +301,13 @@ fn confirm_of_a_trial() {
         match confirm(&store, &applied.host, "anna", sim.as_ref()) {
             // Still on trial: the guard ends it.
             Err(e) => {
-                tells(&words(&e), &dir, &what);
+                assert_names_file(&words(&e), &dir, &what);
                 assert!(pending(&dir.store(), &applied.host).unwrap().is_some(), "{what}");
-                assert_eq!(here.acts(&sim, &dir.store()).unwrap().unwrap().verdict, Verdict::PutBack, "{what}");
+                assert_eq!(here.acts(&sim, &dir.store()).unwrap().unwrap().verdict, RunResult::PutBack, "{what}");
                 is(&before, &sim, &what);
             }
             Ok(Confirmed::Kept { transaction: 1, noted: Err(why) }) => {
-                tells(&why.to_string(), &dir, &what);
+                assert_names_file(&why.to_string(), &dir, &what);
                 assert_eq!(pending(&dir.store(), &applied.host).unwrap(), None, "{what}");
                 assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None, "{what}");
                 is(&applied, &sim, &what);
@@ -372,12 +372,12 @@ fn limited(dir: &Path) {
             assert!(text.contains("File too large") && text.contains(&dir.display().to_string()), "{text}");
             println!("came: refused");
         }
-        Ok(out) if out.verdict == Verdict::Applied => {
+        Ok(out) if out.verdict == RunResult::Applied => {
             assert!(wanted().iter().all(|s| compare(s, &look(&sim)).holds()));
             println!("came: applied");
         }
         Ok(out) => {
-            assert_eq!((out.verdict, out.failed.as_ref().and_then(|f| f.errno)), (Verdict::PutBack, Some(EFBIG)));
+            assert_eq!((out.verdict, out.failed.as_ref().and_then(|f| f.errno)), (RunResult::PutBack, Some(EFBIG)));
             is(&before, &sim, "limited");
             println!("came: put back");
         }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::{
-    Confirmed, Ending, Outcome, Policy, Refusal, Store, TrialResult, UndoneBy, Verdict, confirm, pending, undo_now,
+    Confirmed, Ending, Outcome, Policy, Refusal, RunResult, Store, TrialResult, UndoneBy, confirm, pending, undo_now,
 };
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_model::errno::ENOSPC;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
+use ringwise_testkit::sim::{At, Killed, Sim, SimulatedFault, build, killed};
 
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));
@@ -59,7 +59,7 @@ fn without_a_guard_nothing_is_touched() {
     assert_eq!((e.exit_status(), sim.writes()), (6, 0));
     assert!(matches!(e.refusal(), Some(Refusal::NoGuard { why }) if why.contains("EAGAIN")), "{e}");
     assert_eq!(dir.files(), ["lock", "status.json"], "no journal, no value as first found");
-    assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::NothingToDo);
 }
 
 #[test]
@@ -69,11 +69,11 @@ fn one_for_each_run_that_writes() {
         let s = here.state.lock().unwrap();
         (s.armed, s.done.clone(), s.lock.is_some())
     };
-    assert_eq!(go(&sim, &dir.store(), &here.policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(&sim, &dir.store(), &here.policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(told(&here), (1, vec![false], false));
-    assert_eq!(go(&sim, &dir.store(), &here.policy()).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(go(&sim, &dir.store(), &here.policy()).unwrap().verdict, RunResult::NothingToDo);
     assert_eq!(told(&here), (1, vec![false], false));
-    assert_eq!(rollback(&sim, &dir, 1, &here.policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &here.policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(told(&here), (2, vec![false, false], false));
     // A guard without a journal in the end is released as well.
     let full = dir.store().with_hook(Arc::new(|p: &Path| match p.to_string_lossy().contains("tx-") {
@@ -98,7 +98,7 @@ fn a_guard_that_dies_takes_the_transaction_along() {
         }
     })
     .unwrap();
-    assert_eq!((out.verdict, out.failed.unwrap().words.as_str()), (Verdict::PutBack, "the guard is gone"));
+    assert_eq!((out.verdict, out.failed.unwrap().words.as_str()), (RunResult::PutBack, "the guard is gone"));
     is_before(&before, &sim, "guard gone");
 }
 
@@ -111,13 +111,13 @@ fn points(policy: &dyn Fn(&Here) -> Policy) -> (usize, usize) {
         c.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }));
-    assert_eq!(go(&sim, &store, &policy(&here)).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(&sim, &store, &policy(&here)).unwrap().verdict, RunResult::Applied);
     (sim.writes(), count.load(Ordering::Relaxed))
 }
 
 /// After the death: if there was a guard, it leaves the host as before, and the user need not do anything.
 fn guard_ends_it(sim: &Arc<Sim>, dir: &Dir, here: &Here, before: &Snapshot, what: &str) {
-    sim.heal();
+    sim.clear_faults();
     let begun = here.state.lock().unwrap().lock.is_some();
     if begun {
         let e = go(sim, &dir.store(), &policy());
@@ -127,7 +127,7 @@ fn guard_ends_it(sim: &Arc<Sim>, dir: &Dir, here: &Here, before: &Snapshot, what
         here.acts(sim, &dir.store()).unwrap();
     }
     is_before(before, sim, what);
-    assert_eq!(recover(sim, dir).unwrap().verdict, Verdict::NothingToDo, "{what}");
+    assert_eq!(recover(sim, dir).unwrap().verdict, RunResult::NothingToDo, "{what}");
     let trials: Vec<String> = dir.files().into_iter().filter(|f| f.ends_with("-0001.json")).collect();
     assert!(trials.is_empty(), "{what}: {trials:?}");
 }
@@ -141,7 +141,7 @@ fn killed_at_every_write() {
             let (sim, dir, here) = (sim(), Dir::new(), Here::default());
             let before = look(&sim);
             let at = At::Write(k);
-            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            sim.fault(if after { SimulatedFault::KillAfter { at } } else { SimulatedFault::KillBefore { at } });
             let store = mortal(&dir, &sim);
             assert!(killed(|| _ = go(&sim, &store, &here.policy())));
             guard_ends_it(&sim, &dir, &here, &before, &format!("write {k}, after it: {after}"));
@@ -181,7 +181,7 @@ fn killed_at_every_point_of_the_journal_with_and_without_a_trial() {
             let kept = ending_of(&dir, &before);
             if matches!(kept, Some(Ending::Kept)) {
                 assert!(k + 1 == points && seconds.is_none(), "{what}");
-                sim.heal();
+                sim.clear_faults();
                 assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None, "{what}");
                 continue;
             }
@@ -195,11 +195,11 @@ fn ending_of(dir: &Dir, now: &Snapshot) -> Option<Ending> {
 }
 
 #[test]
-fn nobody_confirms() {
+fn a_trial_without_confirmation_expires() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     let out = go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 0));
     let t = out.trial.unwrap();
     assert_eq!((t.seconds, t.fate), (60, TrialResult::Pending));
     assert_eq!(here.state.lock().unwrap().done, [true]);
@@ -216,7 +216,7 @@ fn nobody_confirms() {
     let begin = sim.since_boot();
     let out = here.acts(&sim, &dir.store()).unwrap().unwrap();
     assert!(sim.since_boot() - begin >= Duration::from_secs(50));
-    assert_eq!(out.verdict, Verdict::PutBack);
+    assert_eq!(out.verdict, RunResult::PutBack);
     assert!(out.failed.as_ref().unwrap().words.contains("not confirmed within 60 s"), "{:?}", out.failed);
     is_before(&before, &sim, "expired");
     assert_eq!(dir.files(), ["first-found.json", "lock", "status.json", "tx-0001.jsonl"]);
@@ -233,7 +233,7 @@ fn nobody_confirms() {
 }
 
 #[test]
-fn somebody_confirms() {
+fn a_confirmed_trial_is_kept() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     assert_eq!(confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
@@ -251,7 +251,7 @@ fn somebody_confirms() {
         Confirmed::Already { transaction: 1 }
     );
     assert_eq!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().exit_status(), 0);
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     is_before(&before, &sim, "rolled back");
     // The last transaction was not on trial.
     assert_eq!(confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
@@ -302,7 +302,7 @@ fn one_of_both_wins() {
                 assert_eq!(ending(&dir, &before), Ending::Kept);
             }
             (Confirmed::TooLate { .. } | Confirmed::Overdue { .. }, Some(o)) => {
-                assert_eq!(o.verdict, Verdict::PutBack);
+                assert_eq!(o.verdict, RunResult::PutBack);
                 is_before(&before, &sim, "too late");
             }
             both => panic!("round {round}: {both:?}"),
@@ -329,7 +329,7 @@ fn a_trial_that_cannot_be_written_down_is_put_back() {
             Ok(())
         }));
         let out = go(&sim, &store, &trial(&here, 60)).unwrap();
-        assert_eq!((out.verdict, out.trial.is_none()), (Verdict::PutBack, true), "{name}");
+        assert_eq!((out.verdict, out.trial.is_none()), (RunResult::PutBack, true), "{name}");
         assert!(out.failed.as_ref().unwrap().words.contains("No space left"), "{:?}", out.failed);
         is_before(&before, &sim, name);
         assert_eq!(here.state.lock().unwrap().done, [false]);
@@ -343,7 +343,7 @@ fn a_guard_that_is_gone_when_the_trial_begins() {
     let here = Here { dies_on_trial: true, ..Here::default() };
     let before = look(&sim);
     let out = go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
-    assert_eq!((out.verdict, out.trial.is_none()), (Verdict::PutBack, true));
+    assert_eq!((out.verdict, out.trial.is_none()), (RunResult::PutBack, true));
     is_before(&before, &sim, "guard gone");
     assert_eq!(ending(&dir, &before), Ending::PutBack);
     assert_eq!(dir.files(), ["first-found.json", "lock", "status.json", "tx-0001.jsonl"]);
@@ -372,13 +372,13 @@ fn a_guard_that_is_killed_during_the_trial() {
                 assert_eq!(ending(&dir, &before), Ending::Kept);
             }
             "recover" => {
-                assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::Recovered);
+                assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
                 is_before(&before, &sim, way);
             }
             _ => {
                 // Like systemd, which restarts it: the guard takes the lock again and continues from what is on disk.
                 let out = Here::started_again(&sim, &dir).unwrap().unwrap();
-                assert_eq!(out.verdict, Verdict::PutBack);
+                assert_eq!(out.verdict, RunResult::PutBack);
                 is_before(&before, &sim, way);
             }
         }
@@ -413,7 +413,7 @@ fn a_confirmation_past_the_deadline_is_refused() {
             true => here.acts(&sim, &dir.store()).unwrap().unwrap(),
             false => recover(&sim, &dir).unwrap(),
         };
-        assert_eq!(out.verdict, if guard { Verdict::PutBack } else { Verdict::Recovered });
+        assert_eq!(out.verdict, if guard { RunResult::PutBack } else { RunResult::Recovered });
         is_before(&before, &sim, "overdue");
     }
 }
@@ -444,11 +444,11 @@ fn a_reboot_ends_it() {
     let now = look(&other);
     assert_eq!(pending(&dir.store(), &now.host).unwrap(), None);
     assert_eq!(confirm(&dir.store(), &now.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
-    assert_eq!(recover(&other, &dir).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(recover(&other, &dir).unwrap().verdict, RunResult::NothingToDo);
     let h = &ringwise_apply::history(&dir.store(), &now.host).unwrap()[0];
     assert!(!h.this_boot && h.trial.as_ref().unwrap().fate == TrialResult::Pending);
     let out = go(&other, &dir.store(), &Here::default().policy()).unwrap();
-    assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));
+    assert_eq!((out.verdict, out.transaction), (RunResult::Applied, Some(2)));
     assert!(out.notes.iter().any(|n| n.contains("transaction 1 was on trial and is closed now")), "{:?}", out.notes);
     assert!(!dir.0.join("trial-0001.json").exists());
 }
@@ -458,17 +458,17 @@ fn the_undo_itself_fails() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
     sim.forget_writes();
-    sim.fault(Fault::Fail {
+    sim.fault(SimulatedFault::Fail {
         at: At::Matching("rps_sock_flow_entries".into()),
         errno: 5,
         times: ringwise_testkit::sim::Times::Always,
     });
     let out = here.acts(&sim, &dir.store()).unwrap().unwrap();
-    assert_eq!((out.verdict, out.put_back_incomplete.len()), (Verdict::PutBackIncomplete, 1), "{out:?}");
+    assert_eq!((out.verdict, out.put_back_incomplete.len()), (RunResult::PutBackIncomplete, 1), "{out:?}");
     let now = look(&sim);
     assert_eq!(ending(&dir, &now), Ending::PutBackIncomplete);
-    sim.heal();
-    assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::Recovered);
+    sim.clear_faults();
+    assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
 }
 
 #[test]
@@ -478,6 +478,6 @@ fn the_journal_cannot_be_written_when_the_trial_ends() {
     go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
     let broken = dir.store().with_hook(Arc::new(|_: &Path| Err(std::io::Error::from_raw_os_error(ENOSPC))));
     let out = here.acts(&sim, &broken).unwrap().unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack);
+    assert_eq!(out.verdict, RunResult::PutBack);
     is_before(&before, &sim, "put back without an account");
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Ending, Policy, Refusal, Request, TransactionKind, Verdict};
+use ringwise_apply::{Ending, Policy, Refusal, Request, RunResult, TransactionKind};
 use ringwise_knob::{Address, Match, Setting, live};
 use ringwise_model::{Goal, Intent, Requested};
-use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
+use ringwise_testkit::sim::{At, Quirk, Sim, SimulatedFault, build};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).virtio("eth1", 0, 4).done()))
@@ -21,7 +21,7 @@ fn verify(sim: &Arc<Sim>, dir: &Dir) -> ringwise_apply::Verify {
 }
 
 #[test]
-fn igb_from_eight_to_four_and_back_with_everything_set_by_hand() {
+fn igb_from_eight_to_four_and_back_with_manual_values_everywhere() {
     let (sim, dir) = (sim(), Dir::new());
     let table: Vec<u32> = (0..128).map(|i| [0, 0, 0, 3, 5][i % 5]).collect();
     sim.ethtool_x("eth0", &table).unwrap();
@@ -47,11 +47,11 @@ fn igb_from_eight_to_four_and_back_with_everything_set_by_hand() {
         waited |= matches!(e, ringwise_apply::Event::LinkBack { .. });
     })
     .unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert!(waited);
     assert_eq!(verify(&sim, &dir).exit_status(), 0);
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert!(differing(&before, &look(&sim)).is_empty(), "{:?}", differing(&before, &look(&sim)));
     assert!(verify(&sim, &dir).settings.is_empty());
 }
@@ -64,7 +64,7 @@ fn a_collateral_layout_survives_a_change_of_channels() {
         apply(&sim, &dir, &layout(dev, from)).unwrap();
         sim.traffic(dev);
         let out = apply(&sim, &dir, &[channels(dev, to)]).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{dev}: {:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{dev}: {:?}", out.failed);
         assert!(!out.side_effects.is_empty(), "{dev}");
         let now = look(&sim);
         for s in layout(dev, to) {
@@ -93,11 +93,11 @@ fn a_device_that_forgets_everything_gets_it_back() {
     apply(&sim, &dir, &first).unwrap();
     let one = look(&sim);
     let out = apply(&sim, &dir, &[channels("eth0", 4)]).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     // Four interrupts, the table, the rings, the moderation.
     assert_eq!(out.side_effects.len(), 7, "{:?}", out.side_effects);
     assert_eq!(verify(&sim, &dir).exit_status(), 0, "{:?}", verify(&sim, &dir).drifted().collect::<Vec<_>>());
-    assert_eq!(rollback(&sim, &dir, 2, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 2, &policy()).unwrap().verdict, RunResult::Applied);
     assert!(differing(&one, &look(&sim)).is_empty(), "{:?}", differing(&one, &look(&sim)));
 }
 
@@ -106,11 +106,11 @@ fn channels_that_are_accepted_and_ignored_are_put_back() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("eth0", 0, 8).done()));
     let dir = Dir::new();
     let before = look(&sim);
-    sim.fault(Fault::Ignore { at: At::Matching("channels-set".into()) });
+    sim.fault(SimulatedFault::Ignore { at: At::Matching("channels-set".into()) });
     let mut wanted = vec![channels("eth0", 4)];
     wanted.extend(layout("eth0", 4));
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!((out.verdict, sim.writes()), (Verdict::PutBack, 1));
+    assert_eq!((out.verdict, sim.writes()), (RunResult::PutBack, 1));
     assert_eq!(out.failed.unwrap().words, "accepted, but reads back as combined 8");
     assert_eq!(dir.store().learned().unwrap().len(), 0, "nothing is learned from what failed");
     assert!(differing(&before, &look(&sim)).is_empty());
@@ -124,7 +124,7 @@ fn moderation_that_is_rounded_is_no_silent_success() {
     let before = look(&sim);
     let moderation = Setting::Coalesce { dev: "eth0".into(), params: [("rx-usecs".to_string(), 33)].into() };
     let out = apply(&sim, &dir, std::slice::from_ref(&moderation)).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
+    assert_eq!(out.verdict, RunResult::Applied, "{out:?}");
     let Setting::Coalesce { params, .. } = &out.adjusted_by_driver[0].kept else { panic!("{out:?}") };
     assert_eq!(params["rx-usecs"], 32);
     assert!(!differing(&before, &look(&sim)).is_empty());
@@ -136,7 +136,7 @@ fn moderation_that_is_rounded_is_no_silent_success() {
 }
 
 #[test]
-fn somebodys_ethtool_is_seen_and_mended() {
+fn a_manual_ethtool_change_is_found_and_corrected() {
     let (sim, dir) = (sim(), Dir::new());
     let mut wanted = vec![channels("eth0", 6)];
     wanted.extend(layout("eth0", 6));
@@ -149,7 +149,7 @@ fn somebodys_ethtool_is_seen_and_mended() {
     assert_eq!((v.exit_status(), v.drifted().count()), (3, 7), "{:?}", v.drifted().collect::<Vec<_>>());
     assert!(v.drifted().all(|s| s.how == Match::Differs));
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert_eq!(verify(&sim, &dir).exit_status(), 0);
 }
 
@@ -164,7 +164,7 @@ fn a_rollback_of_one_of_several() {
     assert_eq!(verify(&sim, &dir).exit_status(), 0, "{:?}", verify(&sim, &dir).drifted().collect::<Vec<_>>());
     // A rollback to before the second undoes the third as well.
     let out = rollback(&sim, &dir, 2, &policy()).unwrap();
-    assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(4)), "{:?}", out.failed);
+    assert_eq!((out.verdict, out.transaction), (RunResult::Applied, Some(4)), "{:?}", out.failed);
     assert!(differing(&one, &look(&sim)).is_empty(), "{:?}", differing(&one, &look(&sim)));
     // The first is in effect again.
     let v = verify(&sim, &dir);
@@ -189,7 +189,7 @@ fn a_rollback_can_be_rolled_back() {
     rollback(&sim, &dir, 2, &policy()).unwrap();
     assert_eq!(verify(&sim, &dir).settings.len(), 8);
     let out = rollback(&sim, &dir, 3, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert!(differing(&two, &look(&sim)).is_empty(), "{:?}", differing(&two, &look(&sim)));
     assert_eq!((verify(&sim, &dir).settings.len(), verify(&sim, &dir).exit_status()), (10, 0));
     let undone: Vec<_> =
@@ -227,16 +227,16 @@ fn rollback_zero_is_the_host_as_first_found() {
     apply(&sim, &dir, &four).unwrap();
     rollback(&sim, &dir, 3, &policy()).unwrap();
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     assert!(verify(&sim, &dir).settings.is_empty());
     sim.forget_writes();
-    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, RunResult::NothingToDo);
     assert_eq!(sim.writes(), 0);
 }
 
 #[test]
-fn what_somebody_else_changed_since_is_not_overwritten_unasked() {
+fn manual_changes_are_not_overwritten_without_a_request() {
     let (sim, dir) = (sim(), Dir::new());
     let start = look(&sim);
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
@@ -248,12 +248,12 @@ fn what_somebody_else_changed_since_is_not_overwritten_unasked() {
     assert_eq!(moved.iter().map(|m| m.address.to_string()).collect::<Vec<_>>(), ["eth1 tx-2 xps_cpus"]);
     assert!(e.to_string().contains("was 2, is 4-7"), "{e}");
     let out = rollback(&sim, &dir, 1, &Policy { take_over: true, ..policy() }).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert!(differing(&start, &look(&sim)).is_empty());
 }
 
 #[test]
-fn rollback_zero_does_so_whoever_changed_it_and_says_it() {
+fn rollback_zero_overwrites_manual_changes_and_reports_them() {
     let (sim, dir) = (sim(), Dir::new());
     sim.ethtool_x("eth0", &(0..128).map(|i| i % 3).collect::<Vec<u32>>()).unwrap();
     let start = look(&sim);
@@ -263,7 +263,7 @@ fn rollback_zero_does_so_whoever_changed_it_and_says_it() {
     sim.ethtool_l("eth0", 4).unwrap();
     sim.outside(|h| h.write("/sys/class/net/eth0/queues/rx-1/rps_cpus", b"f0")).unwrap();
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     assert!(out.notes.iter().any(|n| n == "eth0 rx-1 rps_cpus was changed outside ringwise to 4-7"), "{:?}", out.notes);
 }
@@ -296,7 +296,7 @@ fn a_table_for_queues_that_are_gone_does_not_stop_a_rollback() {
     let set = ringwise_sys::Request::EthtoolSet { cmd, name: "channels-set", dev: "eth0".into(), attrs };
     sim.outside(|h| h.kernel(&set).unwrap());
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 3), "{out:#?}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 3), "{out:#?}");
     let rss = Address::RssTable { dev: "eth0".into() };
     assert_eq!(out.unmet, [rss]);
     assert!(out.notes.iter().any(|n| n.starts_with("eth0 RSS table is not restored")), "{:?}", out.notes);
@@ -347,8 +347,8 @@ fn another_goal_is_on_record_though_it_changes_nothing() {
         ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap()
     };
     let out = other(Goal::Balanced);
-    assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(2), false), "{out:#?}");
-    assert_eq!(other(Goal::Balanced).verdict, Verdict::NothingToDo);
+    assert_eq!((out.verdict, out.transaction, out.changed), (RunResult::Applied, Some(2), false), "{out:#?}");
+    assert_eq!(other(Goal::Balanced).verdict, RunResult::NothingToDo);
     assert_eq!(other(Goal::Stream).transaction, Some(3));
     let kept = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
     let goals: Vec<_> = kept.iter().map(|e| e.requested.as_ref().map(|r| r.intent.goal)).collect();
@@ -376,7 +376,7 @@ fn journals_of_the_service_are_pruned() {
         let title = ringwise_model::Title::Keep { devs: vec!["eth0".into()] };
         let request = Request { title, argv: vec!["x".into()], ..request(&look(&sim), settings) };
         let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied);
+        assert_eq!(out.verdict, RunResult::Applied);
     };
     // One that sets a queue which no other transaction sets, and one that sets again what only the first one set.
     keep(&[irq("eth0", 7, "7")]);
@@ -435,13 +435,13 @@ fn what_fewer_channels_removed_is_no_manual_change() {
         apply(&sim, &dir, &layout("eth0", from)).unwrap();
         sim.traffic("eth0");
         let out = apply(&sim, &dir, &[channels("eth0", to)]).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
         for id in 0..=2 {
             let would = ringwise_apply::would_undo(&look(&sim), &dir.store(), id).unwrap();
             assert!(would.moved.is_empty() && would.notes.is_empty(), "{from} to {to}, {id}: {would:?}");
         }
         let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
         assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     }
 }
@@ -458,7 +458,7 @@ fn move_entry(sim: &Arc<Sim>, dir: &Dir, base: &[u32], from: &[u32], to: &[u32])
         ..Request::default()
     };
     let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
 }
 
 /// The table with its first `n` entries on the next queue.

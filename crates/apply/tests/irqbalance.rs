@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::irqbalance::BannedInterrupts;
 use ringwise_knob::{IfRefused, Setting, VectorName, compare};
 use ringwise_model::Fact;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build, killed};
 
 const DEVICES: &str = "/run/ringwise/irqbalance-devices";
 const BANS: &str = "/run/ringwise/irqbalance-bans";
@@ -62,16 +62,16 @@ fn a_layout_holds_with_the_ban_and_not_without_it() {
 }
 
 #[test]
-fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
+fn interrupts_moved_by_a_restarted_irqbalance_are_drift_not_manual_changes() {
     let (sim, dir) = (sim(false), Dir::new());
     apply(&sim, &dir, &layout("eth1")).unwrap();
     sim.irqbalance_restart();
     sim.irqbalance_scan();
     let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((v.exit_status(), v.drifted().count()), (3, layout("eth1").len()));
-    assert_eq!(v.hands(), Vec::new());
+    assert_eq!(v.manual_changes(), Vec::new());
     // It is not refused as a manual change either.
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(sim.irqbalance_bans(), [7]);
 }
 
@@ -90,7 +90,7 @@ fn what_it_moves_between_plan_and_apply_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn what_the_plan_found_right_and_irqbalance_moves_before_it_is_told_is_put_right() {
+fn interrupts_that_irqbalance_moves_before_its_ban_are_corrected() {
     let (sim, dir) = (sim(false), Dir::new());
     let right: Vec<Setting> = (0..4).map(|q| irq("eth1", q, &(q + 2).to_string())).collect();
     apply(&sim, &dir, &right).unwrap();
@@ -100,7 +100,7 @@ fn what_the_plan_found_right_and_irqbalance_moves_before_it_is_told_is_put_right
     sim.irqbalance_scan();
     assert!(!holds(&sim, &right));
     let out = run(&sim, &dir, &planned).unwrap();
-    assert_eq!((out.verified, out.verdict), (5, Verdict::Applied));
+    assert_eq!((out.verified, out.verdict), (5, RunResult::Applied));
     assert!(holds(&sim, &layout("eth1")));
 }
 
@@ -115,7 +115,7 @@ fn the_list_is_as_before_after_a_rollback() {
     assert!(out.notes.iter().any(|n| n.contains("irqbalance loses its bans when it restarts")), "{:?}", out.notes);
     assert!(sim.placed(BANS).is_some_and(|t| t.lines().count() == numbers(&sim, "eth1").len()));
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert_eq!(sim.irqbalance_bans(), before);
     assert_eq!(sim.all_placed(), Vec::<String>::new());
 }
@@ -149,9 +149,9 @@ fn a_failure_gives_the_list_back() {
     let (sim, dir) = (sim(true), Dir::new());
     let mut wanted = layout("eth1");
     wanted.push(restart("eth1"));
-    sim.fault(Fault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("smp_affinity_list".into()), errno: 28, times: Times::Once });
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:?}");
     assert_eq!(sim.irqbalance_bans(), [7]);
     assert_eq!(sim.all_placed(), Vec::<String>::new());
 }
@@ -207,10 +207,10 @@ fn killed_at_every_write_it_is_recovered() {
         for after in [false, true] {
             let (sim, dir, before, request) = begin();
             let at = At::Write(k);
-            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            sim.fault(if after { SimulatedFault::KillAfter { at } } else { SimulatedFault::KillBefore { at } });
             let store = mortal(&dir, &sim);
             assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {})), "{k}");
-            sim.heal();
+            sim.clear_faults();
             recover(&sim, &dir).unwrap();
             let now = look(&sim);
             assert!(differing(&before, &now).is_empty(), "{k} {after}: {:?}", differing(&before, &now));
@@ -240,17 +240,17 @@ fn where_the_unit_cannot_be_added_to_the_rest_is_done() {
     let (sim, dir) = (sim(true), Dir::new());
     let mut wanted = layout("eth1");
     wanted.push(restart("eth1"));
-    sim.fault(Fault::Fail { at: At::Matching("daemon-reload".into()), errno: 5, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("daemon-reload".into()), errno: 5, times: Times::Always });
     let now = look(&sim);
     let out = run(&sim, &dir, &request_if(&now, &wanted, IfRefused::Skip)).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert_eq!(out.refused.iter().map(|r| &r.asked).collect::<Vec<_>>(), [&restart("eth1")]);
     assert!(sim.placed(DROPIN).is_none() && sim.placed(DEVICES).is_none());
     assert!(holds(&sim, &layout("eth1")));
 }
 
 #[test]
-fn without_irqbalance_nothing_is_asked_or_written() {
+fn without_irqbalance_nothing_is_read_or_written() {
     let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 2).mqnic("eth1", 1, 4).done())), Dir::new());
     assert_eq!(look(&sim).host.irqbalance, Fact::Absent);
     apply(&sim, &dir, &layout("eth1")).unwrap();

@@ -1,10 +1,10 @@
 //! How often the whole host is read. Each time costs as much as `show`, so a transaction reads no more often than it needs.
 
 use crate::common::*;
-use ringwise_apply::{Policy, Verdict, balance_step, restore_balanced};
+use ringwise_apply::{Policy, RunResult, balance_step, restore_balanced};
 use ringwise_knob::{Reason, Setting};
 use ringwise_model::Title;
-use ringwise_sys::{Around, Host, Request, Result};
+use ringwise_sys::{Host, HostWrapper, Request, Result};
 use ringwise_testkit::sim::{Sim, build};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ impl Counting {
     }
 }
 
-impl Around for Counting {
+impl HostWrapper for Counting {
     fn inside(&self) -> &dyn Host {
         self.sim.as_ref()
     }
@@ -71,11 +71,11 @@ fn discoveries(wanted: &Setting, policy: &Policy) -> (usize, usize) {
     };
     let request = request(&look(&sim), std::slice::from_ref(wanted));
     let out = ringwise_apply::run(&host, &request, &dir.store(), policy, &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     let forward = took("apply");
     let r = ringwise_apply::Request { who: "root".into(), ..Default::default() };
     let out = ringwise_apply::rollback(&host, &dir.store(), 1, &r, policy, &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     (forward, took("rollback"))
 }
 
@@ -123,7 +123,7 @@ fn the_base_of_a_table_is_restored_before_the_whole_host_is_read() {
     let watched: Arc<dyn Host> = counting.clone();
     let by = ringwise_apply::Request { who: "guard".into(), ..Default::default() };
     let out = restore_balanced(&watched, &dir.store(), None, &by, &policy()).unwrap().unwrap();
-    assert_eq!((out.verdict, table(&sim)), (Verdict::Applied, base));
+    assert_eq!((out.verdict, table(&sim)), (RunResult::Applied, base));
     let requests = counting.requests.lock().unwrap();
     let write = requests.iter().position(|r| r.starts_with("rss-set") || r.starts_with("ETHTOOL_SRSSH"));
     let (before, after) = requests.split_at(write.expect("a write of the table"));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Event, Happened, Outcome, Policy, TransactionKind, Verdict, Verify};
-use ringwise_knob::{ManualChange, Match, Origin, Setting, Window};
+use ringwise_apply::{DriftCause, Event, Outcome, Policy, RunResult, TransactionKind, Verify};
+use ringwise_knob::{ChangeWindow, ManualChange, Match, Origin, Setting};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{Sim, build};
 
@@ -18,13 +18,13 @@ fn layout(dev: &str, queues: u32) -> Vec<Setting> {
 }
 
 /// Writes the file outside ringwise.
-fn by_hand(sim: &Arc<Sim>, dev: &str, queue: u32, cpus: &str) {
+fn set_xps_manually(sim: &Arc<Sim>, dev: &str, queue: u32, cpus: &str) {
     let mask: u64 = cpus.parse::<u64>().map(|c| 1 << c).unwrap();
     let path = format!("/sys/class/net/{dev}/queues/tx-{queue}/xps_cpus");
     sim.outside(|h| h.write(&path, format!("{mask:x}").as_bytes())).unwrap();
 }
 
-fn by_hand_irq(sim: &Arc<Sim>, dev: &str, queue: u32, cpus: &str) {
+fn set_irq_manually(sim: &Arc<Sim>, dev: &str, queue: u32, cpus: &str) {
     let now = look(sim);
     let v = ringwise_knob::irq::vector(now.nic(dev).unwrap(), ringwise_knob::VectorName::Rx(queue)).unwrap();
     sim.outside(|h| h.write(&format!("/proc/irq/{}/smp_affinity_list", v.irq), cpus.as_bytes())).unwrap();
@@ -58,30 +58,30 @@ fn the_window_is_between_the_last_look_that_was_right_and_the_first_that_was_not
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
     let end = sim.unix_time();
-    by_hand(&sim, "eth1", 2, "7");
+    set_xps_manually(&sim, "eth1", 2, "7");
     // No command has looked since the transaction.
     let first = pass(&sim, 60);
     let v = verify(&sim, &dir);
     let changed: Vec<_> = v.drifted().map(|s| s.changed.unwrap()).collect();
-    assert_eq!(changed, [Window { after: end, by: Some(first) }]);
+    assert_eq!(changed, [ChangeWindow { after: end, by: Some(first) }]);
     assert_eq!(v.settings[0].unix_time, end);
     // A later look does not widen the window, and another change has its own window.
     let second = pass(&sim, 60);
     verify(&sim, &dir);
-    by_hand_irq(&sim, "eth1", 0, "7");
+    set_irq_manually(&sim, "eth1", 0, "7");
     let third = pass(&sim, 60);
     let windows = |v: &Verify| v.drifted().map(|s| s.changed.unwrap()).collect::<Vec<_>>();
-    let both = [Window { after: second, by: Some(third) }, Window { after: end, by: Some(first) }];
+    let both = [ChangeWindow { after: second, by: Some(third) }, ChangeWindow { after: end, by: Some(first) }];
     assert_eq!(windows(&verify(&sim, &dir)), both);
     // Without a recorded look, only the windows of new changes stay open.
     assert_eq!(windows(&ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap()), both);
     // Correct again and changed again: the window begins at the look that saw it correct.
-    by_hand(&sim, "eth1", 2, "2");
+    set_xps_manually(&sim, "eth1", 2, "2");
     let fourth = pass(&sim, 60);
     assert_eq!(verify(&sim, &dir).drifted().count(), 1);
-    by_hand(&sim, "eth1", 2, "6");
+    set_xps_manually(&sim, "eth1", 2, "6");
     let fifth = pass(&sim, 60);
-    assert_eq!(windows(&verify(&sim, &dir))[1], Window { after: fourth, by: Some(fifth) });
+    assert_eq!(windows(&verify(&sim, &dir))[1], ChangeWindow { after: fourth, by: Some(fifth) });
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_renamed_device_keeps_its_windows() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
     let end = sim.unix_time();
-    by_hand(&sim, "eth1", 2, "7");
+    set_xps_manually(&sim, "eth1", 2, "7");
     let first = pass(&sim, 60);
     verify(&sim, &dir);
     sim.rename("eth1", "wan");
@@ -97,8 +97,8 @@ fn a_renamed_device_keeps_its_windows() {
     let v = verify(&sim, &dir);
     let drifted: Vec<_> = v.drifted().collect();
     assert_eq!(drifted[0].want.address().unwrap().to_string(), "wan tx-2 xps_cpus");
-    assert_eq!(drifted[0].changed, Some(Window { after: end, by: Some(first) }));
-    assert_eq!(v.hands().len(), 1);
+    assert_eq!(drifted[0].changed, Some(ChangeWindow { after: end, by: Some(first) }));
+    assert_eq!(v.manual_changes().len(), 1);
 }
 
 #[test]
@@ -127,16 +127,16 @@ fn looking_writes_nothing_where_nothing_is_in_force_or_nothing_can_be_written() 
 fn what_else_happened_to_the_device_is_evidence() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
-    let happened = |sim: &Arc<Sim>| ringwise_apply::happened(&dir.store(), &look(sim), "eth0");
-    assert_eq!(happened(&sim), None);
+    let drift_cause = |sim: &Arc<Sim>| ringwise_apply::drift_cause(&dir.store(), &look(sim), "eth0");
+    assert_eq!(drift_cause(&sim), None);
     verify(&sim, &dir);
-    by_hand(&sim, "eth0", 2, "7");
+    set_xps_manually(&sim, "eth0", 2, "7");
     verify(&sim, &dir);
-    assert_eq!(happened(&sim), Some(Happened::Nothing));
+    assert_eq!(drift_cause(&sim), Some(DriftCause::Nothing));
     sim.ethtool_l("eth0", 4).unwrap();
     sim.sleep_past_link();
     verify(&sim, &dir);
-    let Some(Happened::Channels { from, to }) = happened(&sim) else { panic!("{:?}", happened(&sim)) };
+    let Some(DriftCause::Channels { from, to }) = drift_cause(&sim) else { panic!("{:?}", drift_cause(&sim)) };
     assert_eq!((from.value_text(), to.value_text()), ("combined 8".into(), "combined 4".into()));
 }
 
@@ -145,35 +145,35 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     let (sim, dir) = (sim(), Dir::new());
     let start = look(&sim);
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
-    by_hand(&sim, "eth1", 2, "7");
-    by_hand_irq(&sim, "eth1", 0, "5");
-    let hands = verify(&sim, &dir).hands();
+    set_xps_manually(&sim, "eth1", 2, "7");
+    set_irq_manually(&sim, "eth1", 0, "5");
+    let hands = verify(&sim, &dir).manual_changes();
     assert_eq!(hands.iter().map(|h| (h.origin, h.transaction)).collect::<Vec<_>>(), [(Origin::ByHand, 1); 2]);
     assert_eq!(hands[1].applied, xps("eth1", 2, "2"));
     let as_set = look(&sim);
     sim.forget_writes();
     // Another device, with nothing to adopt.
-    assert_eq!(adopt(&sim, &dir, &["eth0"]).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(adopt(&sim, &dir, &["eth0"]).unwrap().verdict, RunResult::NothingToDo);
     let out = adopt(&sim, &dir, &["eth1"]).unwrap();
-    assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(2), false));
+    assert_eq!((out.verdict, out.transaction, out.changed), (RunResult::Applied, Some(2), false));
     assert_eq!((out.applied.len(), out.already_so.len(), sim.writes()), (0, 2, 0));
     let v = verify(&sim, &dir);
     assert_eq!((v.exit_status(), v.settings.len()), (0, 8));
-    let adopted: Vec<ManualChange> = v.hands();
+    let adopted: Vec<ManualChange> = v.manual_changes();
     assert!(adopted.iter().all(|h| h.origin == Origin::Adopted && h.transaction == 2), "{adopted:?}");
     assert_eq!(adopted.len(), 2);
-    assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(adopt(&sim, &dir, &["eth1"]).unwrap().verdict, RunResult::NothingToDo);
     let list = ringwise_apply::history(&dir.store(), &start.host).unwrap();
     assert_eq!((&list[1].kind, list[1].steps, list[1].undone_by), (&TransactionKind::Adopt, 2, None));
     // The adopted setting is changed outside ringwise again: it is manual again.
-    by_hand(&sim, "eth1", 2, "3");
-    let again = verify(&sim, &dir).hands();
+    set_xps_manually(&sim, "eth1", 2, "3");
+    let again = verify(&sim, &dir).manual_changes();
     assert!(again.iter().any(|h| h.origin == Origin::ByHand && h.transaction == 2), "{again:?}");
-    by_hand(&sim, "eth1", 2, "7");
+    set_xps_manually(&sim, "eth1", 2, "7");
     // The adopt is rolled back: drift as before, and no write.
     sim.forget_writes();
     let out = rollback(&sim, &dir, 2, &policy()).unwrap();
-    assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(3), false));
+    assert_eq!((out.verdict, out.transaction, out.changed), (RunResult::Applied, Some(3), false));
     assert_eq!(sim.writes(), 0);
     assert!(differing(&as_set, &look(&sim)).is_empty());
     assert_eq!((verify(&sim, &dir).exit_status(), verify(&sim, &dir).drifted().count()), (3, 2));
@@ -181,13 +181,13 @@ fn adopted_is_wanted_and_the_host_is_not_touched() {
     rollback(&sim, &dir, 3, &policy()).unwrap();
     assert_eq!(verify(&sim, &dir).exit_status(), 0);
     // Back to before the first transaction: adopted settings are ringwise's to restore.
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
     assert!(verify(&sim, &dir).settings.is_empty());
 }
 
 #[test]
-fn channels_somebody_took_away_are_adopted_with_their_queues() {
+fn manually_removed_channels_are_adopted_with_their_queues() {
     let (sim, dir) = (sim(), Dir::new());
     let start = look(&sim);
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
@@ -197,7 +197,7 @@ fn channels_somebody_took_away_are_adopted_with_their_queues() {
     adopt(&sim, &dir, &[]).unwrap();
     let v = verify(&sim, &dir);
     assert_eq!(v.exit_status(), 0, "{:?}", v.drifted().collect::<Vec<_>>());
-    assert!(v.hands().contains(&ManualChange {
+    assert!(v.manual_changes().contains(&ManualChange {
         origin: Origin::Adopted,
         setting: channels("eth0", 4),
         applied: channels("eth0", 4),
@@ -221,7 +221,7 @@ fn channels_somebody_took_away_are_adopted_with_their_queues() {
 }
 
 #[test]
-fn what_a_device_lost_by_being_set_up_anew_is_nobodys_wish() {
+fn settings_lost_by_reinitialization_are_not_manual_changes() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
     for n in [4, 8] {
@@ -230,20 +230,20 @@ fn what_a_device_lost_by_being_set_up_anew_is_nobodys_wish() {
     }
     let v = verify(&sim, &dir);
     assert!(v.drifted().count() > 8, "{v:?}");
-    assert_eq!(v.hands(), []);
+    assert_eq!(v.manual_changes(), []);
     // A value that was chosen manually since is reported.
-    by_hand(&sim, "eth0", 6, "1");
-    assert_eq!(verify(&sim, &dir).hands().len(), 1);
-    by_hand_irq(&sim, "eth0", 3, "6");
+    set_xps_manually(&sim, "eth0", 6, "1");
+    assert_eq!(verify(&sim, &dir).manual_changes().len(), 1);
+    set_irq_manually(&sim, "eth0", 3, "6");
     // The vectors do not indicate a reset any more: then each value may be intended.
-    assert!(verify(&sim, &dir).hands().len() > 8);
+    assert!(verify(&sim, &dir).manual_changes().len() > 8);
 }
 
 #[test]
 fn an_adopt_on_a_full_disk_is_refused_and_leaves_nothing() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
-    by_hand(&sim, "eth1", 2, "7");
+    set_xps_manually(&sim, "eth1", 2, "7");
     let files = dir.files();
     for left in 0..12 {
         let count = Arc::new(std::sync::atomic::AtomicUsize::new(left));
@@ -261,7 +261,7 @@ fn an_adopt_on_a_full_disk_is_refused_and_leaves_nothing() {
                 assert_eq!(dir.files(), files, "after {left}");
             }
             Ok(o) => {
-                assert_eq!(o.verdict, Verdict::Applied);
+                assert_eq!(o.verdict, RunResult::Applied);
                 assert!(left > 2);
                 return;
             }
@@ -278,8 +278,8 @@ fn a_reviewed_plan_counts_on_what_it_left_alone() {
     let wanted = [xps("eth1", 3, "3")];
     let mut request = request(&now, &wanted);
     request.relies_on = layout("eth1", 2);
-    by_hand(&sim, "eth1", 0, "6");
-    by_hand(&sim, "eth1", 3, "6");
+    set_xps_manually(&sim, "eth1", 0, "6");
+    set_xps_manually(&sim, "eth1", 3, "6");
     sim.forget_writes();
     let e = run(&sim, &dir, &request).unwrap_err();
     let text = e.to_string();
@@ -288,12 +288,12 @@ fn a_reviewed_plan_counts_on_what_it_left_alone() {
         text.contains("eth1 tx-0 xps_cpus: was 0, is 6") && text.contains("eth1 tx-3 xps_cpus: was none, is 6"),
         "{text}"
     );
-    by_hand(&sim, "eth1", 0, "0");
+    set_xps_manually(&sim, "eth1", 0, "0");
     sim.outside(|h| h.write("/sys/class/net/eth1/queues/tx-3/xps_cpus", b"0")).unwrap();
-    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
-    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, RunResult::Applied);
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, RunResult::NothingToDo);
     // Nothing is left to do, but the host is not as reviewed.
-    by_hand(&sim, "eth1", 0, "6");
+    set_xps_manually(&sim, "eth1", 0, "6");
     assert_eq!(run(&sim, &dir, &request).unwrap_err().exit_status(), 6);
 }
 
@@ -308,8 +308,8 @@ fn what_a_plan_found_right_is_wanted_like_its_steps() {
     // Except for what changed between the plan and now.
     assert_eq!(verify(&sim, &dir).settings.iter().filter(|s| s.want == found).count(), 1);
     assert_eq!(verify(&sim, &dir).settings.len(), 2);
-    by_hand(&sim, "eth1", 2, "5");
-    let hands = verify(&sim, &dir).hands();
+    set_xps_manually(&sim, "eth1", 2, "5");
+    let hands = verify(&sim, &dir).manual_changes();
     assert_eq!((hands.len(), &hands[0].applied), (1, &found));
     // ringwise never wrote it, and yet it had another value when it was first found.
     rollback(&sim, &dir, 0, &policy()).unwrap();
@@ -317,21 +317,21 @@ fn what_a_plan_found_right_is_wanted_like_its_steps() {
 }
 
 #[test]
-fn somebodys_value_that_is_left_alone_survives_a_change_of_channels() {
+fn a_kept_manual_value_survives_a_change_of_channels() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
-    by_hand_irq(&sim, "eth0", 1, "6");
-    by_hand(&sim, "eth0", 2, "7");
-    let hands = verify(&sim, &dir).hands();
+    set_irq_manually(&sim, "eth0", 1, "6");
+    set_xps_manually(&sim, "eth0", 2, "7");
+    let hands = verify(&sim, &dir).manual_changes();
     let mut wanted = vec![channels("eth0", 4)];
     wanted.extend(layout("eth0", 4).into_iter().filter(|s| !hands.iter().any(|h| h.address() == s.address())));
     let mut request = request(&look(&sim), &wanted);
     request.kept = hands.clone();
     let out = run(&sim, &dir, &request).unwrap();
-    assert_eq!((out.verdict, &out.kept), (Verdict::Applied, &hands), "{:?}", out.failed);
+    assert_eq!((out.verdict, &out.kept), (RunResult::Applied, &hands), "{:?}", out.failed);
     let v = verify(&sim, &dir);
     assert_eq!(
-        v.hands().iter().map(|h| &h.setting).collect::<Vec<_>>(),
+        v.manual_changes().iter().map(|h| &h.setting).collect::<Vec<_>>(),
         hands.iter().map(|h| &h.setting).collect::<Vec<_>>()
     );
 }
@@ -388,7 +388,7 @@ fn rollback_zero_after_anything() {
                 }
                 3 | 4 if touched => {
                     log.push(format!("outside {dev} {q} {cpu}"));
-                    by_hand(&sim, &dev, q, &cpu);
+                    set_xps_manually(&sim, &dev, q, &cpu);
                 }
                 5 => {
                     log.push("adopt".into());
@@ -422,7 +422,7 @@ fn rollback_zero_after_anything() {
         }
         let out = rollback(&sim, &dir, 0, &policy()).unwrap();
         assert!(
-            matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo),
+            matches!(out.verdict, RunResult::Applied | RunResult::NothingToDo),
             "seed {seed} {log:?}: {:?}",
             out.failed
         );
@@ -442,17 +442,17 @@ fn with_a_change_at(at: &Setting, queue: u32, cpus: &str, keep: bool) -> (Vec<St
     let o = ringwise_apply::run(&host(&sim), &request(&now, &layout("eth1", 4)), &dir.store(), &policy, &mut |e| {
         if matches!(e, Event::Writing { setting, .. } if setting == at) && !changed {
             changed = true;
-            by_hand(&sim, "eth1", queue, cpus);
+            set_xps_manually(&sim, "eth1", queue, cpus);
         }
     })
     .unwrap();
-    assert_eq!((o.verdict, changed), (Verdict::Applied, true));
+    assert_eq!((o.verdict, changed), (RunResult::Applied, true));
     let written = o.applied.iter().filter_map(Setting::address).map(|a| a.to_string()).collect();
     (written, o.notes, verify(&sim, &dir))
 }
 
 #[test]
-fn what_someone_else_changes_during_a_transaction_stays_if_asked_for() {
+fn manual_changes_during_a_transaction_stay_if_requested() {
     let stays = "eth1 tx-2 xps_cpus changed during the transaction, and stays";
     // Before its step, and after it.
     for at in [irq("eth1", 0, "0"), xps("eth1", 3, "3")] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Event, Verdict};
+use ringwise_apply::{Event, RunResult};
 use ringwise_knob::Setting;
 use ringwise_testkit::sim::{Sim, build};
 
@@ -36,13 +36,13 @@ fn renamed_while_it_is_waited_for() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     let (out, waited) = with(&sim, &dir, "eth0", || sim.rename("eth0", "wan0"));
-    assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
+    assert_eq!(out.verdict, RunResult::Applied, "{out:?}");
     assert!(out.notes.contains(&"eth0 was renamed to wan0".to_string()), "{:?}", out.notes);
     assert!(waited.contains(&"wan0".to_string()), "its link is waited for under the new name: {waited:?}");
     assert_eq!(sim.nic("wan0").unwrap().rx_queues.len(), 4);
     assert_eq!((out.verified, out.verified_of > 0), (out.verified_of, true));
     sim.rename("wan0", "eth0");
-    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
 }
 
@@ -52,7 +52,7 @@ fn pulled_while_it_is_waited_for() {
     let before = look(&sim);
     // The first device is done, the second one is in progress.
     let (out, _) = with(&sim, &dir, "eth1", || sim.unplug("eth1"));
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBackIncomplete, 5), "{out:?}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBackIncomplete, 5), "{out:?}");
     // Exactly the values of eth1, with names and reasons; nothing of eth0.
     assert!(!out.put_back_incomplete.is_empty());
     for n in &out.put_back_incomplete {

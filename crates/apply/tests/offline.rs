@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Ending, NotPutBack, Outcome, Policy, Verdict};
+use ringwise_apply::{Ending, NotPutBack, Outcome, Policy, RunResult};
 use ringwise_knob::{Address, Setting, live};
 use ringwise_model::{CpuId, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 const THREE: CpuId = CpuId(3);
 
@@ -66,7 +66,7 @@ fn is_before(before: &Snapshot, sim: &Arc<Sim>) {
 }
 
 fn rolled_back(out: &Outcome) {
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 3), "{:?}", out.failed);
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 3), "{:?}", out.failed);
     assert_eq!(of(&out.waiting), waits());
     assert!(!out.notes.iter().any(|n| n.contains("changed outside ringwise")), "the kernel moved it: {:?}", out.notes);
 }
@@ -84,11 +84,11 @@ fn a_rollback_restores_the_rest_and_recover_finishes_it() {
         // As long as the CPU is offline, there is nothing more to do, and nothing is written.
         let writes = sim.writes();
         let out = recover(&sim, &dir).unwrap();
-        assert_eq!((out.verdict, out.exit_status(), of(&out.waiting)), (Verdict::NothingToDo, 3, waits()));
+        assert_eq!((out.verdict, out.exit_status(), of(&out.waiting)), (RunResult::NothingToDo, 3, waits()));
         assert_eq!(sim.writes(), writes);
         sim.cpu_online(THREE);
         let out = recover(&sim, &dir).unwrap();
-        assert_eq!((out.verdict, out.exit_status(), out.applied.len()), (Verdict::Applied, 0, 4), "{out:?}");
+        assert_eq!((out.verdict, out.exit_status(), out.applied.len()), (RunResult::Applied, 0, 4), "{out:?}");
         is_before(&before, &sim);
         assert_eq!(recover(&sim, &dir).unwrap().notes.len(), 1, "nothing is left");
         assert!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().settings.is_empty());
@@ -103,15 +103,15 @@ fn a_second_rollback_finishes_it_too() {
     sim.cpu_offline(THREE);
     rolled_back(&rollback(&sim, &dir, 0, &policy()).unwrap());
     let again = rollback(&sim, &dir, 0, &policy()).unwrap();
-    assert_eq!((again.verdict, again.exit_status(), of(&again.waiting)), (Verdict::NothingToDo, 3, waits()));
+    assert_eq!((again.verdict, again.exit_status(), of(&again.waiting)), (RunResult::NothingToDo, 3, waits()));
     sim.cpu_online(THREE);
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 0));
     is_before(&before, &sim);
 }
 
 #[test]
-fn what_was_restored_by_hand_waits_no_more() {
+fn manually_restored_settings_wait_no_more() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &wanted()).unwrap();
     sim.cpu_offline(THREE);
@@ -121,7 +121,7 @@ fn what_was_restored_by_hand_waits_no_more() {
         ringwise_knob::irq::vector(look(&sim).nic("eth0").unwrap(), ringwise_knob::VectorName::Rx(0)).unwrap().irq;
     sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"3")).unwrap();
     let out = recover(&sim, &dir).unwrap();
-    assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 3), "{out:?}");
+    assert_eq!((out.verdict, out.applied.len()), (RunResult::Applied, 3), "{out:?}");
 }
 
 #[test]
@@ -130,19 +130,19 @@ fn recover_restores_the_rest_and_finishes_it_later() {
     let before = look(&sim);
     let request = request(&before, &wanted());
     sim.forget_writes();
-    sim.fault(Fault::KillAfter { at: At::Matching("rps_sock_flow_entries".into()) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Matching("rps_sock_flow_entries".into()) });
     assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &mortal(&dir, &sim), &policy(), &mut |_| {})));
-    sim.heal();
+    sim.clear_faults();
     sim.cpu_offline(THREE);
     for _ in 0..2 {
         let out = recover(&sim, &dir).unwrap();
-        assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBackIncomplete, 5));
+        assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBackIncomplete, 5));
         assert_eq!(of(&out.put_back_incomplete), waits());
         is_before_but(&before, &sim);
     }
     sim.cpu_online(THREE);
     let out = recover(&sim, &dir).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Recovered, 0));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Recovered, 0));
     is_before(&before, &sim);
 }
 
@@ -155,17 +155,17 @@ fn the_guard_restores_the_rest() {
     ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
     sim.cpu_offline(THREE);
     let out = here.acts(&sim, &dir.store()).unwrap().unwrap();
-    assert_eq!((out.verdict, of(&out.put_back_incomplete)), (Verdict::PutBackIncomplete, waits()));
+    assert_eq!((out.verdict, of(&out.put_back_incomplete)), (RunResult::PutBackIncomplete, waits()));
     is_before_but(&before, &sim);
     let ending = ringwise_apply::history(&dir.store(), &before.host).unwrap()[0].ending.clone();
     assert_eq!(ending, Ending::PutBackIncomplete);
     sim.cpu_online(THREE);
-    assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::Recovered);
+    assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
     is_before(&before, &sim);
 }
 
 #[test]
-fn a_mask_of_which_somebody_took_a_cpu_is_not_as_applied() {
+fn a_mask_that_lost_a_cpu_is_not_as_applied() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &[rps("eth0", 0, "0-1")]).unwrap();
     let verify = || ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().exit_status();

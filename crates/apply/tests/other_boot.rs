@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, TrialResult, Verdict, confirm, history, pending};
+use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, RunResult, TrialResult, confirm, history, pending};
 use ringwise_knob::{Setting, compare};
 use ringwise_model::Snapshot;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build, killed};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()))
@@ -39,17 +39,17 @@ fn left(how: Left) -> Dir {
     };
     match how {
         Left::Unfinished => {
-            sim.fault(Fault::KillAfter { at: At::Write(2) });
+            sim.fault(SimulatedFault::KillAfter { at: At::Write(2) });
             assert!(killed(|| _ = go(&policy())));
         }
         Left::OnTrial => {
             let trial = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
-            assert_eq!(go(&trial), Verdict::Applied);
+            assert_eq!(go(&trial), RunResult::Applied);
         }
-        Left::Kept => assert_eq!(go(&policy()), Verdict::Applied),
+        Left::Kept => assert_eq!(go(&policy()), RunResult::Applied),
         Left::PutBackIncomplete => {
-            sim.fault(Fault::Fail { at: At::Write(3), errno: 5, times: Times::Always });
-            assert_eq!(go(&policy()), Verdict::PutBackIncomplete);
+            sim.fault(SimulatedFault::Fail { at: At::Write(3), errno: 5, times: Times::Always });
+            assert_eq!(go(&policy()), RunResult::PutBackIncomplete);
         }
     }
     dir
@@ -97,7 +97,7 @@ fn is_open(how: Left) -> bool {
     matches!(how, Left::Unfinished | Left::OnTrial)
 }
 
-fn said(out: &Result<Outcome, Error>) -> String {
+fn outcome_text(out: &Result<Outcome, Error>) -> String {
     match out {
         Ok(o) => o.notes.join("\n"),
         Err(e) => e.to_string(),
@@ -105,7 +105,7 @@ fn said(out: &Result<Outcome, Error>) -> String {
 }
 
 #[test]
-fn status_finds_nothing_in_force_and_history_says_whose_it_is() {
+fn status_finds_nothing_in_effect_and_history_names_the_origin() {
     each(|what, how, other, sim, dir, as_is| {
         let v = ringwise_apply::verify(&host(sim), &dir.store(), &policy()).unwrap();
         assert_eq!((v.exit_status(), v.settings.len(), v.unfinished, &v.trial), (0, 0, None, &None), "{what}");
@@ -128,13 +128,13 @@ fn status_finds_nothing_in_force_and_history_says_whose_it_is() {
 }
 
 #[test]
-fn recover_puts_nothing_back_and_says_why() {
+fn recover_puts_nothing_back_and_reports_why() {
     each(|what, how, other, sim, dir, as_is| {
         let out = recover(sim, dir);
-        assert_eq!(out.as_ref().unwrap().verdict, Verdict::NothingToDo, "{what}");
+        assert_eq!(out.as_ref().unwrap().verdict, RunResult::NothingToDo, "{what}");
         untouched(sim, as_is, what);
         // A transaction that is over is not mentioned.
-        assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
+        assert_eq!(outcome_text(&out).contains(why(other)), is_open(how), "{what}: {}", outcome_text(&out));
     });
 }
 
@@ -143,12 +143,12 @@ fn rollback_is_refused_by_number_and_has_nothing_to_go_back_to() {
     each(|what, how, other, sim, dir, as_is| {
         let out = rollback(sim, dir, 1, &Policy { take_over: true, ..policy() });
         assert_eq!(out.as_ref().unwrap_err().exit_status(), 6, "{what}");
-        assert!(said(&out).contains(why(other)), "{what}: {}", said(&out));
+        assert!(outcome_text(&out).contains(why(other)), "{what}: {}", outcome_text(&out));
         untouched(sim, as_is, what);
         let _ = how;
         // As first found in this boot, in which nothing was changed.
         let out = rollback(sim, dir, 0, &Policy { take_over: true, ..policy() });
-        assert_eq!(out.as_ref().unwrap().verdict, Verdict::NothingToDo, "{what}");
+        assert_eq!(out.as_ref().unwrap().verdict, RunResult::NothingToDo, "{what}");
         untouched(sim, as_is, what);
     });
 }
@@ -158,17 +158,17 @@ fn apply_closes_it_and_counts_from_the_host_as_it_is() {
     each(|what, how, other, sim, dir, as_is| {
         let out = apply(sim, dir, &wanted());
         let o = out.as_ref().unwrap();
-        assert_eq!((o.verdict, o.transaction), (Verdict::Applied, Some(2)), "{what}");
-        assert_eq!(said(&out).contains(why(other)), is_open(how), "{what}: {}", said(&out));
+        assert_eq!((o.verdict, o.transaction), (RunResult::Applied, Some(2)), "{what}");
+        assert_eq!(outcome_text(&out).contains(why(other)), is_open(how), "{what}: {}", outcome_text(&out));
         assert!(wanted().iter().all(|s| compare(s, &look(sim)).holds()), "{what}");
         let trials: Vec<String> =
             dir.files().into_iter().filter(|f| f.contains("-0001.json") && !f.ends_with('l')).collect();
         assert!(trials.is_empty(), "{what}: {trials:?}");
         // Rollbacks in both ways restore what others have set in this boot, not the values of the earlier boot.
-        assert_eq!(rollback(sim, dir, 2, &policy()).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(rollback(sim, dir, 2, &policy()).unwrap().verdict, RunResult::Applied, "{what}");
         assert_eq!(differing(as_is, &look(sim)), Vec::<String>::new(), "{what}");
-        assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, Verdict::Applied, "{what}");
-        assert_eq!(rollback(sim, dir, 0, &policy()).unwrap().verdict, Verdict::Applied, "{what}");
+        assert_eq!(apply(sim, dir, &wanted()).unwrap().verdict, RunResult::Applied, "{what}");
+        assert_eq!(rollback(sim, dir, 0, &policy()).unwrap().verdict, RunResult::Applied, "{what}");
         assert_eq!(differing(as_is, &look(sim)), Vec::<String>::new(), "{what}");
     });
 }
@@ -201,13 +201,13 @@ fn without_a_boot_id_it_counts_as_of_this_boot() {
     let e = apply(&sim, &dir, &wanted()).unwrap_err();
     assert_eq!(e.exit_status(), 6, "{e}");
     let out = recover(&sim, &dir);
-    assert_eq!(out.as_ref().unwrap().verdict, Verdict::Recovered);
-    assert!(said(&out).contains("the boot ID cannot be read"), "{}", said(&out));
+    assert_eq!(out.as_ref().unwrap().verdict, RunResult::Recovered);
+    assert!(outcome_text(&out).contains("the boot ID cannot be read"), "{}", outcome_text(&out));
     // Nothing is lost: the values as first found are still there, and the next transaction does not replace them.
     let dir = left(Left::Kept);
     let (first, sim) = (look(&self::sim()), self::sim());
     sim.boot_id_unreadable();
-    assert_eq!(apply(&sim, &dir, &[rfs(1024)]).unwrap().verdict, Verdict::Applied);
-    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &[rfs(1024)]).unwrap().verdict, RunResult::Applied);
+    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(differing(&first, &look(&sim)), Vec::<String>::new());
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::Setting;
 use ringwise_model::{CpuId, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 /// Interrupts that may run on any CPU, and are served by CPUs 0 to 3.
 fn sim() -> Arc<Sim> {
@@ -41,9 +41,9 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
             let k = wanted().len() - 1;
             let at = At::Write(k);
             let fault = if back == "recover" {
-                Fault::KillBefore { at }
+                SimulatedFault::KillBefore { at }
             } else {
-                Fault::Fail { at, errno: 5, times: Times::Once }
+                SimulatedFault::Fail { at, errno: 5, times: Times::Once }
             };
             sim.fault(fault);
             let request = request(&before, &wanted());
@@ -51,21 +51,21 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
             let mut verdict = None;
             let go = || verdict = Some(ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {}));
             let killed = ringwise_testkit::sim::killed(go);
-            sim.heal();
+            sim.clear_faults();
             if killed {
                 sim.traffic("eth0");
                 assert_ne!(served_by(&look(&sim)), were);
-                assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::Recovered);
+                assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::Recovered);
             } else {
-                assert_eq!(verdict.unwrap().unwrap().verdict, Verdict::PutBack);
+                assert_eq!(verdict.unwrap().unwrap().verdict, RunResult::PutBack);
             }
         } else {
-            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied);
+            assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied);
             sim.traffic("eth0");
             assert_eq!(served_by(&look(&sim)).iter().min(), Some(&CpuId(4)));
             let id = if back == "rollback 1" { 1 } else { 0 };
             let out = rollback(&sim, &dir, id, &policy()).unwrap();
-            assert_eq!((out.verdict, &out.notes[..]), (Verdict::Applied, &[][..]));
+            assert_eq!((out.verdict, &out.notes[..]), (RunResult::Applied, &[][..]));
         }
         let now = look(&sim);
         assert_eq!(differing(&before, &now), [""; 0], "{back}");
@@ -74,14 +74,14 @@ fn an_interrupt_goes_back_to_its_cpu_and_keeps_its_mask() {
 }
 
 #[test]
-fn an_idle_queue_is_said_to_stay_elsewhere() {
+fn an_idle_queue_is_reported_to_stay_elsewhere() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     apply(&sim, &dir, &wanted()).unwrap();
     sim.traffic("eth0");
     // No interrupt is raised from here on.
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-    assert_eq!((out.verdict, differing(&before, &look(&sim))), (Verdict::Applied, vec![]));
+    assert_eq!((out.verdict, differing(&before, &look(&sim))), (RunResult::Applied, vec![]));
     let of_this = |n: &&String| n.contains("eth0 rx-0 (CPU 4, was CPU 0)");
     assert_eq!(out.notes.iter().filter(of_this).count(), 1, "{:?}", out.notes);
 }

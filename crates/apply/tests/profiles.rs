@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::coalesce::PARAMETERS;
 use ringwise_knob::{IfRefused, Setting, VectorName, coalesce};
@@ -47,13 +47,13 @@ fn written_read_back_and_put_back() {
         ("rx-usecs", 20),
     ])];
     let out = apply(&sim, &dir, &want).unwrap();
-    assert_eq!((out.verdict, out.side_effects.len()), (Verdict::Applied, 0), "{out:#?}");
+    assert_eq!((out.verdict, out.side_effects.len()), (RunResult::Applied, 0), "{out:#?}");
     let got = now(&sim);
     let of = |k: &str| got[k];
     assert_eq!((of("use-cqe-mode-rx"), of("rx-cqe-frames"), of("rx-usecs")), (1, 8, 20));
     assert_eq!((of("rx-profile.0.usec"), of("rx-profile.1.usec"), of("rx-profile.4.pkts")), (1, 9, 12_000));
-    assert_eq!(apply(&sim, &dir, &want).unwrap().verdict, Verdict::NothingToDo);
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &want).unwrap().verdict, RunResult::NothingToDo);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(look(&sim), before);
 }
 
@@ -63,7 +63,7 @@ fn a_driver_that_ignores_cqe_mode_is_found_out() {
     sim.quirk("eth0", Quirk::IgnoresModeration);
     let request = request_if(&look(&sim), &[device(&[("use-cqe-mode-rx", 1)])], IfRefused::Skip);
     let out = run(&sim, &dir, &request).unwrap();
-    assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1), "{out:#?}");
+    assert_eq!((out.verdict, out.ignored.len()), (RunResult::Applied, 1), "{out:#?}");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn calls_for_64_queues() {
     let request = request(&now, &(0..64).map(of).collect::<Vec<_>>());
     let dir = Dir::new();
     let out = ringwise_apply::run(&host, &request, &dir.store(), &policy(), &mut |_| {}).unwrap();
-    assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 64));
+    assert_eq!((out.verdict, out.applied.len()), (RunResult::Applied, 64));
     let calls = calls();
     assert_eq!(calls["ETHTOOL_PERQUEUE set eth0"], 64, "{calls:?}");
     assert!(calls["ETHTOOL_PERQUEUE eth0"] <= 2 * 64 + 4, "{calls:?}");
@@ -149,10 +149,10 @@ fn threads_that_were_moved_end_with_the_rollback() {
         let values = ringwise_model::NapiValues { threaded: Some(1), ..Default::default() };
         let thread = |list: &str| Setting::NapiThread { dev: "eth0".into(), of: VectorName::Rx(1), cpus: cpus(list) };
         let made = [Setting::NapiDevice { dev: "eth0".into(), values }, thread("3")];
-        assert_eq!(apply(&sim, &dir, &made).unwrap().verdict, Verdict::Applied, "{kernel}");
-        assert_eq!(apply(&sim, &dir, &[thread("5")]).unwrap().verdict, Verdict::Applied, "{kernel}");
+        assert_eq!(apply(&sim, &dir, &made).unwrap().verdict, RunResult::Applied, "{kernel}");
+        assert_eq!(apply(&sim, &dir, &[thread("5")]).unwrap().verdict, RunResult::Applied, "{kernel}");
         let out = rollback(&sim, &dir, 0, &policy()).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{kernel}: {:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{kernel}: {:?}", out.failed);
         assert_eq!(look(&sim), before, "{kernel}");
     }
 }

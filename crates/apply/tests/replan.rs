@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Event, NewPlan, NoPlan, Outcome, Planner, Policy, Request, Verdict};
+use ringwise_apply::{Event, NewPlan, NoPlan, Outcome, Planner, Policy, Request, RunResult};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, CreatedObject, Family, IfRefused, Learned, Setting, VectorName, compare};
 use ringwise_model::errno::{EIO, EOPNOTSUPP};
 use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent};
 use ringwise_plan::{ManualChanges, Plan};
 use ringwise_sys::Host;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build, killed};
 
 /// The planner that `ringwise apply` uses.
 struct Again {
@@ -77,7 +77,7 @@ fn half() -> Arc<Sim> {
     });
     for irq in &vectors[4..] {
         let at = At::Matching(format!("/proc/irq/{irq}/smp_affinity_list"));
-        sim.fault(Fault::Fail { at, errno: EIO, times: Times::Always });
+        sim.fault(SimulatedFault::Fail { at, errno: EIO, times: Times::Always });
     }
     sim
 }
@@ -95,7 +95,7 @@ fn what_builds_on_a_refused_interrupt_is_planned_again() {
     let mut events = Vec::new();
     let out = go(&sim, &dir, &again, &mut events);
     let stuck: Vec<Address> = (4..8).map(|q| Address::IrqCpus { dev: "mq0".into(), of: VectorName::Rx(q) }).collect();
-    assert_eq!((out.verdict, out.exit_status(), out.refused.len()), (Verdict::Applied, 3, 4), "{out:#?}");
+    assert_eq!((out.verdict, out.exit_status(), out.refused.len()), (RunResult::Applied, 3, 4), "{out:#?}");
     assert_eq!(out.unmet, stuck);
     assert!(out.refused.iter().all(|r| r.failure.errno == Some(EIO)));
     // All four in one new plan, and XPS follows the interrupts to their present CPUs.
@@ -121,9 +121,9 @@ fn undone_it_is_as_before_the_first_plan() {
     let before = look(&sim);
     assert_eq!(go(&sim, &dir, &Again::new(&sim, balanced()), &mut Vec::new()).exit_status(), 3);
     assert!(!differing(&before, &look(&sim)).is_empty());
-    sim.heal();
+    sim.clear_faults();
     let out = rollback(&sim, &dir, 1, &policy()).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0), "{out:#?}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 0), "{out:#?}");
     assert_eq!(differing(&before, &look(&sim)), [""; 0]);
 }
 
@@ -131,7 +131,7 @@ fn undone_it_is_as_before_the_first_plan() {
 fn a_driver_without_channels_costs_the_goal_nothing() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 2).igb("eth1", 0, 2).done()));
     let at = At::Matching("channels-set eth1".into());
-    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let dir = Dir::new();
     let intent = Intent { goal: Goal::Forward, allow_disruption: true, ..balanced() };
     let again = Again::new(&sim, intent);
@@ -142,7 +142,7 @@ fn a_driver_without_channels_costs_the_goal_nothing() {
     };
     let (eth0, eth1) = (asked("eth0").expect("more queues"), asked("eth1").expect("more queues"));
     let out = go(&sim, &dir, &again, &mut Vec::new());
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0), "{out:#?}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::Applied, 0), "{out:#?}");
     assert_eq!(out.refused.iter().map(|r| &r.asked).collect::<Vec<_>>(), [&eth1]);
     // The kernel was asked before anything was changed, so no write was refused.
     assert!(!sim.log().iter().any(|w| w.contains("channels-set eth1")), "{:?}", sim.log());
@@ -158,11 +158,11 @@ fn a_driver_without_channels_costs_the_goal_nothing() {
 fn what_the_user_named_is_not_replaced_by_another_plan() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 2).igb("eth1", 0, 2).done()));
     let at = At::Matching("channels-set eth1".into());
-    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let (dir, before) = (Dir::new(), look(&sim));
     let again = Again::new(&sim, Intent { queues: Some(4), allow_disruption: true, ..balanced() });
     let out = go(&sim, &dir, &again, &mut Vec::new());
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4), "{out:#?}");
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4), "{out:#?}");
     assert_eq!(out.failed.as_ref().and_then(|f| f.errno), Some(EOPNOTSUPP));
     assert_eq!(dir.store().learned().unwrap().len(), 1, "a driver without such a call has it at no time");
     assert!(again.plans.lock().unwrap().is_empty());
@@ -183,8 +183,8 @@ impl Planner for Stubborn {
 }
 
 #[test]
-fn a_planner_that_does_not_learn_is_asked_a_bounded_number_of_times() {
-    for (how, verdict) in [(IfRefused::Skip, Verdict::Applied), (IfRefused::Replan, Verdict::PutBack)] {
+fn a_planner_that_does_not_learn_is_called_a_bounded_number_of_times() {
+    for (how, verdict) in [(IfRefused::Skip, RunResult::Applied), (IfRefused::Replan, RunResult::PutBack)] {
         let (sim, dir) = (half(), Dir::new());
         let request = request_if(&look(&sim), &[irq("mq0", 5, "5")], how);
         let planner = Arc::new(Stubborn(request.clone(), Mutex::default()));
@@ -218,12 +218,12 @@ fn killed_at_every_write_it_is_recovered() {
         let before = look(&sim);
         let again = Again::new(&sim, balanced());
         let request = again.first();
-        sim.fault(Fault::KillAfter { at: At::Write(k) });
+        sim.fault(SimulatedFault::KillAfter { at: At::Write(k) });
         let (store, policy) = (mortal(&dir, &sim), policy_with(&again));
         assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy, &mut |_| {})), "write {k}");
-        sim.heal();
+        sim.clear_faults();
         let out = recover(&sim, &dir).unwrap();
-        assert_eq!(out.verdict, Verdict::Recovered, "write {k}: {out:#?}");
+        assert_eq!(out.verdict, RunResult::Recovered, "write {k}: {out:#?}");
         assert_eq!(differing(&before, &look(&sim)), [""; 0], "write {k}");
     }
 }
@@ -233,7 +233,7 @@ fn killed_at_every_write_it_is_recovered() {
 fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 2).done()));
     let at = At::Matching("ETHTOOL_SRXCLSRLINS".into());
-    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let (dir, before) = (Dir::new(), look(&sim));
     let wish = GroupWish {
         name: "latency".into(),
@@ -252,7 +252,7 @@ fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
     let share = again.first().steps.iter().map(|s| s.setting.clone()).find(|s| s.address() == Some(table.clone()));
     assert_ne!(share.expect("queue 0 leaves the table"), rss(&before));
     let out = go(&sim, &dir, &again, &mut Vec::new());
-    assert_eq!(out.verdict, Verdict::Applied, "{out:#?}");
+    assert_eq!(out.verdict, RunResult::Applied, "{out:#?}");
     assert_eq!(out.refused.len(), 1, "{:#?}", out.refused);
     assert_eq!(rss(&look(&sim)), rss(&before));
     // A second run removes nothing.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::{Setting, compare};
 use ringwise_model::RingValues;
 use ringwise_testkit::sim::{Sim, build};
@@ -33,10 +33,10 @@ fn written_read_back_and_rolled_back() {
     };
     let wanted = [rings("eth1", values)];
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 1), "{out:?}");
+    assert_eq!((out.verdict, out.applied.len()), (RunResult::Applied, 1), "{out:?}");
     assert_eq!(now(&sim, "eth1"), values.or(&before), "sizes stay as they were");
     assert!(compare(&wanted[0], &look(&sim)).holds());
-    assert_eq!(apply(&sim, &dir, &wanted).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(apply(&sim, &dir, &wanted).unwrap().verdict, RunResult::NothingToDo);
     let back = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert!(back.put_back_incomplete.is_empty(), "{back:?}");
     assert_eq!(now(&sim, "eth1"), before);
@@ -50,15 +50,15 @@ fn a_change_of_sizes_keeps_the_other_parameters() {
     let before = now(&sim, "eth1");
     assert_eq!((before.cqe_size, before.tx_push, before.tx_push_buf_len), (Some(64), Some(true), Some(96)));
     let sizes = RingValues::sizes(Some(1024), None);
-    assert_eq!(apply(&sim, &dir, &[rings("eth1", sizes)]).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &[rings("eth1", sizes)]).unwrap().verdict, RunResult::Applied);
     assert_eq!(now(&sim, "eth1"), sizes.or(&before));
     // A rollback restores a parameter that changed since, although the transaction never named it.
     let off = Some(false);
     let other = RingValues { cqe_size: Some(128), tx_push: off, tx_push_buf_len: Some(128), ..RingValues::default() };
-    assert_eq!(apply(&sim, &dir, &[rings("eth1", other)]).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &[rings("eth1", other)]).unwrap().verdict, RunResult::Applied);
     let found = now(&sim, "eth1");
     assert_eq!((found.cqe_size, found.tx_push, found.rx), (Some(128), None, Some(1024)), "off is not reported");
-    assert_eq!(apply(&sim, &dir, &[rings("eth1", other)]).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(apply(&sim, &dir, &[rings("eth1", other)]).unwrap().verdict, RunResult::NothingToDo);
     assert!(rollback(&sim, &dir, 0, &policy()).unwrap().put_back_incomplete.is_empty());
     assert_eq!(now(&sim, "eth1"), before);
 }
@@ -73,7 +73,7 @@ fn more_than_the_driver_accepts_is_put_back() {
         rings("eth1", RingValues { hds_thresh: Some(5000), ..RingValues::default() }),
     ];
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:?}");
     assert_eq!((now(&sim, "eth0"), now(&sim, "eth1")), (size, split));
 }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Error, Outcome, Refusal, Verdict};
+use ringwise_apply::{Error, Outcome, Refusal, RunResult};
 use ringwise_kfmt::{ethtool_ioctl, ethtool_nl};
 use ringwise_knob::rss::{LETTERS, default, simulate};
 use ringwise_knob::{IfRefused, Setting, compare, live};
 use ringwise_model::{Fact, Rss, RssContext, Snapshot, Table};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 const OLD: &str = "6.12.48";
 const NEW: &str = "6.18.2";
@@ -76,7 +76,7 @@ fn everything_is_written_read_back_and_rolled_back() {
             context("eth2", 2, Some(&[1])),
         ];
         let out = apply(&sim, &dir, &wanted).unwrap();
-        assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 9), "{kernel}: {:?}", out.failed);
+        assert_eq!((out.verdict, out.applied.len()), (RunResult::Applied, 9), "{kernel}: {:?}", out.failed);
         holds(&look(&sim), &wanted);
         let t = rss(&sim, "eth0").table;
         assert_eq!((t[95], t[96], t.iter().filter(|q| **q == 0).count()), (0, 1, 96));
@@ -86,7 +86,7 @@ fn everything_is_written_read_back_and_rolled_back() {
         let by_ioctl = sim.log().iter().any(|l| l == "ETHTOOL_SRSSH eth0");
         assert_eq!((by_netlink, by_ioctl), (kernel == NEW, kernel == OLD), "{:#?}", sim.log());
         let again = apply(&sim, &dir, &wanted).unwrap();
-        assert_eq!(again.verdict, Verdict::NothingToDo);
+        assert_eq!(again.verdict, RunResult::NothingToDo);
 
         let back = rollback(&sim, &dir, 1, &policy()).unwrap();
         assert!(back.failed.is_none(), "{:?}", back.failed);
@@ -125,7 +125,7 @@ fn the_hash_fields_of_every_flow_type_are_set_and_rolled_back() {
 
         let wanted: Vec<Setting> = flows.iter().map(|f| fields("eth2", f, more_fields(f))).collect();
         let out = apply(&sim, &dir, &wanted).unwrap();
-        assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, flows.len()), "{kernel}: {:?}", out.failed);
+        assert_eq!((out.verdict, out.applied.len()), (RunResult::Applied, flows.len()), "{kernel}: {:?}", out.failed);
         let now = look(&sim);
         holds(&now, &wanted);
         for f in &flows {
@@ -145,9 +145,9 @@ fn the_hash_fields_of_every_flow_type_are_set_and_rolled_back() {
         for f in &flows {
             let dir = Dir::new();
             sim.forget_writes();
-            sim.fault(Fault::Fail { at: At::Write(0), errno: 5, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(0), errno: 5, times: Times::Once });
             let out = apply(&sim, &dir, &[fields("eth2", f, more_fields(f))]).unwrap();
-            assert_eq!(out.verdict, Verdict::PutBack, "{kernel}: {f}");
+            assert_eq!(out.verdict, RunResult::PutBack, "{kernel}: {f}");
             assert_eq!(rss_of(&look(&sim)).fields[*f], rss_of(&before).fields[*f], "{kernel}: {f}");
         }
     }
@@ -175,13 +175,13 @@ fn a_failure_at_any_step_puts_all_of_it_back() {
             sim.ethtool_x_new("eth1", &default(128, 3)).unwrap();
             let before = look(&sim);
             sim.forget_writes();
-            sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
             let out = apply(&sim, &dir, &wanted).unwrap();
-            if out.verdict == Verdict::Applied {
+            if out.verdict == RunResult::Applied {
                 assert!(k >= 5, "{kernel}: {k} writes");
                 break;
             }
-            assert_eq!(out.verdict, Verdict::PutBack, "{kernel} at {k}: {:?}", out.put_back_incomplete);
+            assert_eq!(out.verdict, RunResult::PutBack, "{kernel} at {k}: {:?}", out.put_back_incomplete);
             assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new(), "{kernel} at {k}");
             assert_eq!(rss(&sim, "eth1").contexts, before.nic("eth1").unwrap().rss.known().unwrap().contexts);
         }
@@ -200,7 +200,7 @@ fn contexts_come_back_with_their_numbers() {
         let before = look(&sim);
         let gone: Vec<Setting> = [1, 3].map(|c| context("eth1", c, None)).into();
         let out = apply(&sim, &dir, &gone).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
         assert!(rss(&sim, "eth1").contexts.known().unwrap().is_empty());
         let back = rollback(&sim, &dir, 2, &policy()).unwrap();
         assert!(back.failed.is_none(), "{kernel}: {:?}", back.failed);
@@ -212,19 +212,19 @@ fn contexts_come_back_with_their_numbers() {
 
 /// By ioctl the kernel chooses the number; ringwise reaches the requested one only within a limit.
 #[test]
-fn a_number_that_the_kernel_does_not_give_is_said_and_nothing_is_left() {
+fn a_number_that_the_kernel_does_not_give_is_reported_and_nothing_is_left() {
     let (sim, dir) = (host_of(OLD), Dir::new());
     let out = apply(&sim, &dir, &[context("eth1", 100, Some(&[0]))]).unwrap();
     let text = "the kernel gave the new context the number 65 instead of 100; ringwise deleted it again";
-    assert_eq!((out.verdict, why(&out)), (Verdict::PutBack, (None, text.to_string())));
+    assert_eq!((out.verdict, why(&out)), (RunResult::PutBack, (None, text.to_string())));
     assert!(rss(&sim, "eth1").contexts.known().unwrap().is_empty());
     // Netlink accepts any number.
     let (sim, dir) = (host_of(NEW), Dir::new());
-    assert_eq!(apply(&sim, &dir, &[context("eth1", 100, Some(&[0]))]).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &[context("eth1", 100, Some(&[0]))]).unwrap().verdict, RunResult::Applied);
 }
 
 #[test]
-fn somebody_else_was_faster() {
+fn another_program_was_faster() {
     let (sim, dir) = (host_of(OLD), Dir::new());
     let request = request(&look(&sim), &[context("eth1", 1, Some(&[0]))]);
     sim.ethtool_x_new("eth1", &[3; 128]).unwrap();
@@ -248,7 +248,7 @@ fn fewer_queues_than_tables_and_contexts_name() {
             table: simulate(&Table::Weight { weights: vec![3, 1], start: 2 }, 128, 4).unwrap(),
         };
         let out = apply(&sim, &dir, &[channels("eth1", 4), wish.clone()]).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{kernel}: {:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{kernel}: {:?}", out.failed);
         let now = rss(&sim, "eth1");
         holds(&look(&sim), &[wish]);
         let table = |c: u32| now.contexts.known().unwrap()[&c].table.clone();
@@ -268,7 +268,7 @@ fn a_context_goes_only_after_the_channels_that_it_was_made_for() {
     let before = look(&sim);
     let wanted = [channels("eth1", 8), context("eth1", 1, Some(&[6, 7]))];
     let out = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     let back = rollback(&sim, &dir, 1, &policy()).unwrap();
     assert!(back.failed.is_none(), "{:?}", back.failed);
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
@@ -296,20 +296,20 @@ fn a_change_in_the_last_entries_alone() {
     table[127] = 0;
     let wish = Setting::RssTable { dev: "eth1".into(), table: table.clone() };
     let out = apply(&sim, &dir, &[wish]).unwrap();
-    assert_eq!((out.verdict, rss(&sim, "eth1").table), (Verdict::Applied, table));
+    assert_eq!((out.verdict, rss(&sim, "eth1").table), (RunResult::Applied, table));
     assert_eq!(sim.log(), ["rss-set eth1", "ETHTOOL_SRSSH eth1"]);
     // The same in a context, and back to the default.
     apply(&sim, &dir, &[context("eth1", 1, Some(&[1]))]).unwrap();
     let mut last = vec![1; 128];
     last[100] = 2;
     let out = apply(&sim, &dir, &[context("eth1", 1, Some(&last))]).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     let out = apply(&sim, &dir, &[words("eth1", Table::Default)]).unwrap();
-    assert_eq!((out.verdict, rss(&sim, "eth1").table), (Verdict::Applied, default(128, 8)));
+    assert_eq!((out.verdict, rss(&sim, "eth1").table), (RunResult::Applied, default(128, 8)));
 }
 
 #[test]
-fn what_cannot_be_is_said_before_the_kernel_is_asked() {
+fn impossible_requests_are_reported_before_the_kernel_is_called() {
     for kernel in [OLD, NEW] {
         let (sim, dir) = (host_of(kernel), Dir::new());
         sim.forget_writes();
@@ -332,7 +332,7 @@ fn what_cannot_be_is_said_before_the_kernel_is_asked() {
                 request = request_with(&now, &wish);
             }
             let out = run(&sim, &dir, &request).unwrap();
-            assert_eq!((out.verdict, why(&out)), (Verdict::PutBack, (None, text.to_string())), "{kernel}: {wish:?}");
+            assert_eq!((out.verdict, why(&out)), (RunResult::PutBack, (None, text.to_string())), "{kernel}: {wish:?}");
             assert!(!out.changed);
         }
         assert_eq!(sim.log(), Vec::<String>::new());
@@ -395,7 +395,7 @@ fn igb_loses_the_table_with_the_channels_but_neither_fields_nor_anything_else() 
     .unwrap();
     let before = look(&sim);
     let out = apply(&sim, &dir, &[channels("eth0", 4)]).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     let now = look(&sim);
     let [a, b] = [&before, &now].map(|s| s.nic("eth0").unwrap().rss.known().unwrap().clone());
     assert_eq!((a.table, a.fields), (b.table, b.fields));

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Outcome, Verdict};
+use ringwise_apply::{Outcome, RunResult};
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_knob::{IfRefused, Setting, compare, rules};
 use ringwise_model::{Fact, Rule, Rules, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn words(text: &str) -> Rule {
     parse_rule(text).unwrap().0
@@ -50,14 +50,14 @@ fn there(sim: &Arc<Sim>) -> Vec<String> {
 
 fn applied(sim: &Arc<Sim>, dir: &Dir, wanted: &[Setting]) -> Outcome {
     let out = apply(sim, dir, wanted).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     wanted.iter().for_each(|s| assert!(compare(s, &look(sim)).holds(), "{s:?}"));
     out
 }
 
 fn rolled_back(sim: &Arc<Sim>, dir: &Dir, before: &Snapshot) {
     let out = rollback(sim, dir, 1, &policy()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(out.verdict, RunResult::Applied, "{:?}", out.failed);
     assert_eq!(differing(before, &look(sim)), Vec::<String>::new());
 }
 
@@ -74,7 +74,7 @@ fn added_with_the_feature_and_taken_away_again() {
         "the feature first"
     );
     let again = apply(&sim, &dir, &wanted).unwrap();
-    assert_eq!((again.verdict, again.already_so.len()), (Verdict::NothingToDo, 0));
+    assert_eq!((again.verdict, again.already_so.len()), (RunResult::NothingToDo, 0));
     rolled_back(&sim, &dir, &before);
     assert!(there(&sim).is_empty());
     assert_eq!(sim.log()[3..], ["ETHTOOL_SRXCLSRLDEL eth0", "ETHTOOL_SRXCLSRLDEL eth0", "features-set eth0"]);
@@ -86,7 +86,7 @@ fn a_rule_that_is_there_is_replaced_and_comes_back() {
     let before = look(&sim);
     let request = request(&before, &[at(5, "tcp4 dst-port 443 action 3")]);
     assert_eq!(request.steps[0].from, Fact::Known(at(5, "tcp4 dst-port 80 action 1")));
-    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, RunResult::Applied);
     assert_eq!(there(&sim), ["5: tcp4 dst-port 443 action 3"]);
     rolled_back(&sim, &dir, &before);
     assert_eq!(there(&sim), ["5: tcp4 dst-port 80 action 1"]);
@@ -108,11 +108,11 @@ fn rules_make_way_for_fewer_queues() {
 }
 
 #[test]
-fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
+fn a_rule_that_the_request_does_not_mention_keeps_its_queue() {
     let (sim, dir) = (with(&["tcp4 dst-port 80 action 3 loc 0"]), Dir::new());
     let before = look(&sim);
     let out = apply(&sim, &dir, &[channels("eth0", 2), xps("eth0", 0, "1")]).unwrap();
-    assert_eq!(out.verdict, Verdict::PutBack);
+    assert_eq!(out.verdict, RunResult::PutBack);
     let words = out.failed.unwrap().words;
     assert!(words.contains("too low for existing ntuple filter settings"), "{words}");
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
@@ -158,7 +158,7 @@ fn what_the_device_does_not_take() {
         let before = look(&sim);
         let out =
             apply(&sim, &dir, &[xps("eth0", 0, "1"), at(3, "tcp4 dst-port 443 action 1"), setting.clone()]).unwrap();
-        assert_eq!(out.verdict, Verdict::PutBack, "{setting:?}");
+        assert_eq!(out.verdict, RunResult::PutBack, "{setting:?}");
         let failed = out.failed.unwrap();
         assert_eq!(failed.errno, Some(errno), "{failed:?}");
         assert!(failed.meaning.contains(meaning), "{failed:?}");
@@ -200,11 +200,13 @@ fn an_error_at_every_write_puts_everything_back() {
             let (sim, dir) = (make(), Dir::new());
             let before = look(&sim);
             let request = request_if(&before, &wanted, IfRefused::PutBack);
-            sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = run(&sim, &dir, &request).unwrap();
             match out.verdict {
-                Verdict::Applied => wanted.iter().for_each(|s| assert!(compare(s, &look(&sim)).holds(), "{k} {errno}")),
-                Verdict::PutBack => {
+                RunResult::Applied => {
+                    wanted.iter().for_each(|s| assert!(compare(s, &look(&sim)).holds(), "{k} {errno}"))
+                }
+                RunResult::PutBack => {
                     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new(), "errno {errno} at write {k}");
                 }
                 other => panic!("{other:?} for errno {errno} at write {k}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_apply::guard::watch_on;
 use ringwise_apply::{
-    Ending, Error, Event, Outcome, Phase, Policy, TransactionKind, TrialResult, UndoneBy, Verdict, history,
+    Ending, Error, Event, Outcome, Phase, Policy, RunResult, TransactionKind, TrialResult, UndoneBy, history,
 };
 use ringwise_knob::Setting;
 use ringwise_model::CpuId;
@@ -36,19 +36,19 @@ fn wanted() -> [Setting; 2] {
 }
 
 #[test]
-fn a_queue_that_stands_still_is_put_back() {
+fn a_stuck_queue_is_put_back() {
     let (sim, dir) = (sim(), Dir::new());
     sim.stalled_cpu(CpuId(2));
     let before = look(&sim);
     let out = go(&sim, &dir, &watching(), &wanted()).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4));
     assert_eq!(out.failed.unwrap().words, WORDS);
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
     // On another CPU it sends.
     let out = go(&sim, &dir, &watching(), &[irq_tx("eth0", 1, "3")]).unwrap();
-    assert_eq!((out.verdict, out.notes), (Verdict::Applied, Vec::new()));
+    assert_eq!((out.verdict, out.notes), (RunResult::Applied, Vec::new()));
     // Without a watch there is no wait.
-    assert_eq!(go(&sim, &dir, &policy(), &wanted()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(&sim, &dir, &policy(), &wanted()).unwrap().verdict, RunResult::Applied);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_signal_during_the_watch_puts_everything_back() {
         }
     };
     let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut on_verified).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4));
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
 }
 
@@ -75,7 +75,7 @@ fn what_stood_still_before_is_named_and_not_the_fault_of_the_run() {
     go(&sim, &dir, &policy(), &[irq_tx("eth0", 0, "1")]).unwrap();
     sim.stalled_cpu(CpuId(1));
     let out = go(&sim, &dir, &watching(), &wanted()).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     let said = "already stuck before anything was changed: eth0 tx-0 completed nothing for 3 s (3028 bytes in flight)";
     assert_eq!(out.notes, [said]);
 }
@@ -90,7 +90,7 @@ fn the_guard_of_a_trial_does_not_wait_for_its_end() {
     let begin = sim.since_boot();
     sim.stalled_cpu(CpuId(2));
     let out = here.acts(&sim, &dir.store()).unwrap().unwrap();
-    assert_eq!((out.verdict, out.failed.unwrap().words.as_str()), (Verdict::PutBack, WORDS));
+    assert_eq!((out.verdict, out.failed.unwrap().words.as_str()), (RunResult::PutBack, WORDS));
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
     assert!(sim.since_boot().saturating_sub(begin) < Duration::from_secs(60));
     let now = look(&sim);
@@ -105,11 +105,11 @@ fn the_guard_of_a_run_that_was_kept_rolls_it_back() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     let later = |id| watch_on(&host(&sim), &dir.store(), id, &policy(), &mut |_| {}).unwrap();
-    assert_eq!(go(&sim, &dir, &watching(), &wanted()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(go(&sim, &dir, &watching(), &wanted()).unwrap().verdict, RunResult::Applied);
     assert_eq!(later(1), None, "no queue is stuck");
     sim.stalled_cpu(CpuId(2));
     let out = later(1).unwrap();
-    assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(2)));
+    assert_eq!((out.verdict, out.transaction), (RunResult::Applied, Some(2)));
     assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
     let now = look(&sim);
     let list = history(&dir.store(), &now.host).unwrap();

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::guard::{ApplierState, Watched, guard};
-use ringwise_apply::{Ending, Event, Halt, OpenLock, Outcome, Phase, Policy, TrialResult, Verdict};
+use ringwise_apply::guard::{ApplierState, WatchedApplier, guard};
+use ringwise_apply::{Ending, Event, Halt, OpenLock, Outcome, Phase, Policy, RunResult, TrialResult};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build, killed};
 
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -43,7 +43,7 @@ impl Applier {
     }
 }
 
-impl Watched for Applier {
+impl WatchedApplier for Applier {
     fn look(&mut self, wait: Duration) -> ApplierState {
         if !std::mem::replace(&mut self.begun, true) {
             return ApplierState::Begun;
@@ -89,10 +89,10 @@ fn half_done() -> (Arc<Sim>, Dir, Here, Snapshot) {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     let request = request(&before, &wanted());
-    sim.fault(Fault::KillAfter { at: At::Write(4) });
+    sim.fault(SimulatedFault::KillAfter { at: At::Write(4) });
     let store = mortal(&dir, &sim);
     assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &here.policy(), &mut |_| {})));
-    sim.heal();
+    sim.clear_faults();
     assert!(!differing(&before, &look(&sim)).is_empty(), "it is half done");
     (sim, dir, here, before)
 }
@@ -112,7 +112,7 @@ fn silence_is_taken_for_death_after_a_bound() {
     let out = guards(&sim, &dir, Some(lock), &mut applier).unwrap();
     assert!(applier.took >= BOUND && applier.took < BOUND * 2, "{:?}", applier.took);
     assert!(sim.since_boot() - begin >= BOUND && applier.taken);
-    assert_eq!(out.verdict, Verdict::PutBack);
+    assert_eq!(out.verdict, RunResult::PutBack);
     let failed = out.failed.unwrap();
     assert_eq!(failed.words, "the process that applied it (4711) has been stopped for 30 s");
     assert!(failed.meaning.contains("holds the lock until"), "{}", failed.meaning);
@@ -122,7 +122,7 @@ fn silence_is_taken_for_death_after_a_bound() {
     let e = apply(&sim, &dir, &wanted()).unwrap_err();
     assert!(e.to_string().contains("process 4711, root, \"ringwise apply\""), "{e}");
     drop(shared);
-    assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_run_gives_signs_of_life_also_while_it_waits() {
             sim.cable("eth0", false);
         }
     });
-    assert_eq!(out.unwrap().verdict, Verdict::PutBack);
+    assert_eq!(out.unwrap().verdict, RunResult::PutBack);
     let signs = here.state.lock().unwrap().signs.clone();
     let gap = signs.windows(2).map(|w| w[1].saturating_sub(w[0])).max().unwrap();
     assert!(*signs.last().unwrap() - signs[0] > BOUND * 2 && gap < Duration::from_secs(1), "{gap:?}");
@@ -199,7 +199,7 @@ fn stopped_at(
         let lock = here.state.lock().unwrap().lock.take();
         let mut applier = Applier::silent(sim);
         let out = guards(sim, dir, lock, &mut applier).unwrap();
-        assert_eq!((out.verdict, applier.taken), (Verdict::PutBack, true));
+        assert_eq!((out.verdict, applier.taken), (RunResult::PutBack, true));
         here.state.lock().unwrap().took_over = true;
     });
     assert!(stopped);
@@ -219,7 +219,7 @@ fn an_applier_that_goes_on_puts_back_what_it_still_did() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
     let out = stopped_at(&sim, &dir, &here, &here.policy(), third_write()).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4));
     assert_eq!(out.failed.unwrap().words, "the guard has taken over");
     is_before(&before, &sim, "it went on");
     assert_eq!(ending(&dir, &before), Ending::PutBack);
@@ -227,7 +227,7 @@ fn an_applier_that_goes_on_puts_back_what_it_still_did() {
     let (sim, dir, here) = (self::sim(), Dir::new(), Here::default());
     let writing = |e: &Event| matches!(e, Event::Writing { setting: Setting::RfsEntries { .. }, .. });
     let out = stopped_at(&sim, &dir, &here, &here.policy(), writing).unwrap();
-    assert_eq!((out.verdict, out.put_back), (Verdict::PutBack, vec![rfs(0)]));
+    assert_eq!((out.verdict, out.put_back), (RunResult::PutBack, vec![rfs(0)]));
     is_before(&before, &sim, "one write later");
 }
 
@@ -243,7 +243,7 @@ fn an_end_that_is_written_after_it_does_not_count() {
         here.state.lock().unwrap().unheard = true;
         let policy = Policy { trial: seconds.map(Duration::from_secs), ..here.policy() };
         let out = stopped_at(&sim, &dir, &here, &policy, verified).unwrap();
-        assert_eq!((out.verdict, out.trial), (Verdict::PutBack, None), "{seconds:?}");
+        assert_eq!((out.verdict, out.trial), (RunResult::PutBack, None), "{seconds:?}");
         assert_eq!(out.failed.unwrap().words, "the guard has taken over");
         is_before(&before, &sim, "ended");
         assert_eq!(ending(&dir, &before), Ending::PutBack);
@@ -259,13 +259,13 @@ fn nor_does_it_where_the_applier_dies_behind_it() {
     // Killed after it has recorded its end as kept, before it contacts its guard.
     here.state.lock().unwrap().kills_at_done = Some(sim.clone());
     assert!(killed(|| _ = stopped_at(&sim, &dir, &here, &here.policy(), verified)));
-    sim.heal();
+    sim.clear_faults();
     let journal = std::fs::read_to_string(dir.journal(1)).unwrap();
     let last = journal.lines().last().unwrap();
     assert!(last.contains("\"record\":\"end\"") && last.contains("\"verdict\":\"applied\""), "{last}");
     assert_eq!(ending(&dir, &before), Ending::PutBack);
     is_before(&before, &sim, "put back");
-    assert_eq!(recover(&sim, &dir).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(recover(&sim, &dir).unwrap().verdict, RunResult::NothingToDo);
     assert!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().settings.is_empty());
     let fate = ringwise_apply::history(&dir.store(), &before.host).unwrap()[0].trial.clone();
     assert!(fate.is_none_or(|t| t.fate != TrialResult::Pending));

@@ -4,10 +4,10 @@ use crate::common;
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Refusal, Verdict};
+use ringwise_apply::{Refusal, RunResult};
 use ringwise_knob::{IfRefused, compare};
 use ringwise_model::{Fact, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, Times, build};
 
 fn sim() -> Arc<Sim> {
     Arc::new(Sim::new(&build::host(8, 2).igb("eth0", 0, 8).mqnic("eth1", 1, 4).done()))
@@ -27,12 +27,12 @@ fn holds(now: &Snapshot, wanted: &[ringwise_knob::Setting]) {
 }
 
 #[test]
-fn does_what_is_asked_and_a_second_time_nothing() {
+fn applies_the_request_and_a_second_time_nothing() {
     let (sim, dir) = (sim(), Dir::new());
     let before = look(&sim);
     let request = request(&before, &wanted());
     let out = run(&sim, &dir, &request).unwrap();
-    assert_eq!((out.verdict, out.exit_status(), out.transaction), (Verdict::Applied, 0, Some(1)));
+    assert_eq!((out.verdict, out.exit_status(), out.transaction), (RunResult::Applied, 0, Some(1)));
     assert_eq!((out.applied.len(), out.verified, out.verified_of), (11, 11, 11));
     assert!(out.changed && out.side_effects.is_empty() && out.failed.is_none());
     holds(&look(&sim), &wanted());
@@ -41,7 +41,7 @@ fn does_what_is_asked_and_a_second_time_nothing() {
 
     sim.forget_writes();
     let again = run(&sim, &dir, &ringwise_apply::Request { steps: request.steps.clone(), ..request }).unwrap();
-    assert_eq!((again.verdict, again.transaction, again.changed), (Verdict::NothingToDo, None, false));
+    assert_eq!((again.verdict, again.transaction, again.changed), (RunResult::NothingToDo, None, false));
     assert_eq!((sim.writes(), again.already_so.len()), (0, 11));
     assert_eq!(dir.files().len(), 4);
 }
@@ -55,7 +55,7 @@ fn with_nothing_to_do_not_even_a_directory_is_made() {
     let mut request = request(&now, &wanted());
     request.steps.clear();
     let out = ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {}).unwrap();
-    assert_eq!(out.verdict, Verdict::NothingToDo);
+    assert_eq!(out.verdict, RunResult::NothingToDo);
     assert!(!place.exists());
     assert_eq!(sim.writes(), 0);
 }
@@ -66,21 +66,21 @@ fn idle_queues_are_pending_and_no_failure() {
     let effective = sim.nic("eth1").unwrap().vectors[0].effective.known().cloned().unwrap();
     let other = if effective == cpus("2") { "3" } else { "2" };
     let out = apply(&sim, &dir, &[irq("eth1", 0, other)]).unwrap();
-    assert_eq!((out.verdict, out.pending.len()), (Verdict::Applied, 1));
+    assert_eq!((out.verdict, out.pending.len()), (RunResult::Applied, 1));
     sim.traffic("eth1");
     let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((v.settings.len(), v.pending().count(), v.exit_status()), (1, 0, 0));
 }
 
 #[test]
-fn adjusted_by_the_driver_is_told() {
+fn adjustments_by_the_driver_are_reported() {
     let (sim, dir) = (sim(), Dir::new());
     let rings = ringwise_knob::Setting::Rings {
         dev: "eth0".into(),
         values: ringwise_model::RingValues::sizes(Some(100), None),
     };
     let out = apply(&sim, &dir, &[rings]).unwrap();
-    assert_eq!(out.verdict, Verdict::Applied);
+    assert_eq!(out.verdict, RunResult::Applied);
     assert_eq!(out.adjusted_by_driver[0].kept.value_text(), "rx 104 tx 256");
 }
 
@@ -115,7 +115,7 @@ fn only_one_at_a_time() {
     assert_eq!((e.exit_status(), sim.writes()), (6, 0));
     assert!(e.to_string().contains("process 4711"), "{e}");
     drop(lock);
-    assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(apply(&sim, &dir, &wanted()).unwrap().verdict, RunResult::Applied);
 }
 
 #[test]
@@ -157,12 +157,12 @@ fn a_renamed_device_is_followed() {
     let out = run(&sim, &dir, &request).unwrap();
     assert_eq!(
         (out.verdict, out.notes.as_slice()),
-        (Verdict::Applied, ["eth1 was renamed to wan0".to_string()].as_slice())
+        (RunResult::Applied, ["eth1 was renamed to wan0".to_string()].as_slice())
     );
     assert_eq!(sim.nic("wan0").unwrap().tx_queues[1].xps_cpus, Fact::Known(cpus("3")));
     // And back, with a third name.
     sim.rename("wan0", "wan1");
-    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, RunResult::Applied);
     assert_eq!(sim.nic("wan1").unwrap().tx_queues[1].xps_cpus, Fact::Known(cpus("")));
 }
 
@@ -184,7 +184,7 @@ fn refusals_that_are_allowed_are_remembered() {
     let now = look(&sim);
     let want = [irq("eth0", 0, "3"), xps("eth0", 0, "3")];
     let out = run(&sim, &dir, &request_if(&now, &want, IfRefused::Skip)).unwrap();
-    assert_eq!((out.verdict, out.refused.len(), out.applied.len()), (Verdict::Applied, 1, 1));
+    assert_eq!((out.verdict, out.refused.len(), out.applied.len()), (RunResult::Applied, 1, 1));
     assert_eq!(out.refused[0].failure.errno, Some(1));
     let learned = dir.store().learned().unwrap();
     assert_eq!(learned.len(), 1);
@@ -193,15 +193,15 @@ fn refusals_that_are_allowed_are_remembered() {
     // The other mode: all settings are restored, and nothing is learned.
     let other = request_if(&now, &[irq("eth0", 1, "3"), xps("eth0", 1, "3")], IfRefused::PutBack);
     let out = run(&sim, &dir, &other).unwrap();
-    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
+    assert_eq!((out.verdict, out.exit_status()), (RunResult::PutBack, 4));
     assert_eq!(dir.store().learned().unwrap(), learned);
 }
 
 #[test]
 fn accepted_and_ignored() {
-    for (how, verdict) in [(IfRefused::Skip, Verdict::Applied), (IfRefused::PutBack, Verdict::PutBack)] {
+    for (how, verdict) in [(IfRefused::Skip, RunResult::Applied), (IfRefused::PutBack, RunResult::PutBack)] {
         let (sim, dir) = (sim(), Dir::new());
-        sim.fault(Fault::Ignore { at: At::Matching("rx-0/rps_cpus".into()) });
+        sim.fault(SimulatedFault::Ignore { at: At::Matching("rx-0/rps_cpus".into()) });
         let before = look(&sim);
         let want = [xps("eth0", 1, "1"), rps("eth0", 0, "0-1"), rps("eth0", 1, "0-1")];
         let out = run(&sim, &dir, &request_if(&before, &want, how)).unwrap();
@@ -225,7 +225,7 @@ fn a_mask_on_its_way_is_looked_at_again() {
     let number = sim.nic("eth0").unwrap().vectors[0].irq.0;
     sim.old_mask(number, 2);
     let out = apply(&sim, &dir, &[irq("eth0", 0, "1")]).unwrap();
-    assert_eq!((out.verdict, sim.writes()), (Verdict::Applied, 1));
+    assert_eq!((out.verdict, sim.writes()), (RunResult::Applied, 1));
     // Four looks are the limit: a mask that stays different counts as not kept.
     sim.old_mask(number, 9);
     let out = apply(&sim, &dir, &[irq("eth0", 0, "2")]).unwrap();
@@ -238,7 +238,7 @@ fn a_mask_on_its_way_is_looked_at_again() {
     mask(b"3");
     sim.old_mask(number, 1);
     mask(b"1");
-    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, RunResult::Applied);
     // A change by another program is still detected.
     let other = request_if(&look(&sim), &[irq("eth0", 0, "1")], IfRefused::PutBack);
     mask(b"3");
@@ -249,13 +249,13 @@ fn a_mask_on_its_way_is_looked_at_again() {
 #[test]
 fn busy_is_tried_again_within_a_bound() {
     let (sim, dir) = (sim(), Dir::new());
-    sim.fault(Fault::Fail { at: At::Write(0), errno: 16, times: Times::Once });
+    sim.fault(SimulatedFault::Fail { at: At::Write(0), errno: 16, times: Times::Once });
     let out = apply(&sim, &dir, &[rps("eth0", 0, "1")]).unwrap();
-    assert_eq!((out.verdict, sim.writes()), (Verdict::Applied, 2));
+    assert_eq!((out.verdict, sim.writes()), (RunResult::Applied, 2));
     sim.forget_writes();
-    sim.fault(Fault::Fail { at: At::Matching("rps_cpus".into()), errno: 16, times: Times::Always });
+    sim.fault(SimulatedFault::Fail { at: At::Matching("rps_cpus".into()), errno: 16, times: Times::Always });
     let out = apply(&sim, &dir, &[rps("eth0", 0, "2")]).unwrap();
-    assert_eq!((out.verdict, sim.writes()), (Verdict::PutBack, 5));
+    assert_eq!((out.verdict, sim.writes()), (RunResult::PutBack, 5));
     assert_eq!(out.failed.unwrap().errno, Some(16));
 }
 
@@ -273,7 +273,7 @@ fn a_stop_at_a_step_boundary_puts_back() {
         }
     });
     let out = out.unwrap();
-    assert_eq!((out.verdict, out.put_back.len()), (Verdict::PutBack, 5));
+    assert_eq!((out.verdict, out.put_back.len()), (RunResult::PutBack, 5));
     assert_eq!(out.failed.unwrap().words, "stopped on request");
     assert!(differing(&before, &look(&sim)).is_empty());
 }

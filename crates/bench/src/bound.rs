@@ -25,7 +25,7 @@ pub struct StableRange {
 
 /// What limits a state, as far as its sizes show it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bound {
+pub struct StateLimit {
     /// Name of the state.
     pub state: String,
     /// The other members of the point.
@@ -45,8 +45,8 @@ struct MeasuredSize {
 }
 
 /// The limit of each state that was loaded with more than it could process at several sizes.
-pub fn bounds(r: &Results) -> Vec<Bound> {
-    let mut out: Vec<(Bound, Vec<MeasuredSize>)> = Vec::new();
+pub fn bounds(r: &Results) -> Vec<StateLimit> {
+    let mut out: Vec<(StateLimit, Vec<MeasuredSize>)> = Vec::new();
     if summary::unit(r) != Unit::Packets {
         return Vec::new();
     }
@@ -55,7 +55,7 @@ pub fn bounds(r: &Results) -> Vec<Bound> {
         let rest = row.point.without_size();
         match out.iter_mut().find(|(b, _)| b.state == row.state && b.rest == rest) {
             Some((_, sizes)) => sizes.push(size),
-            None => out.push((Bound { state: row.state.into(), rest, packets: None, bits: None }, vec![size])),
+            None => out.push((StateLimit { state: row.state.into(), rest, packets: None, bits: None }, vec![size])),
         }
     }
     let decided = out.into_iter().map(|(mut b, mut sizes)| {
@@ -95,7 +95,7 @@ fn range(sizes: &[MeasuredSize], rate: &dyn Fn(&MeasuredSize) -> f64) -> Option<
     found.then_some(StableRange { bytes: (first.bytes, last.bytes), per_s: (least, most) })
 }
 
-impl Bound {
+impl StateLimit {
     /// `packets per second (20 to 500 bytes: 410,000 to 412,000), bits per second (...)`.
     pub fn text(&self) -> String {
         let packets = self.packets.map(|r| one("packets per second", r, count));

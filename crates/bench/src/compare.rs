@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::result::{
     self, Comparison, Environment, Latency, Limit, LoadResult, Metric, Phase, Point, Session, Trial, Unit, Verdict,
 };
-use crate::stats::{Paired, Rule, holm, mean, paired, sorted};
+use crate::stats::{Paired, VerdictRule, holm, mean, paired, sorted};
 
 use Metric::*;
 use ringwise_model::words::plural;
@@ -314,7 +314,7 @@ fn close(session: &Session, o: &Open, p_corrected: f64, comparisons: usize) -> C
     let mut out = o.out.clone();
     let alpha = session.design.alpha;
     let higher_is_better = out.metric.higher_is_better();
-    let rule = Rule { alpha, equivalent_percent: out.equivalent_percent, higher_is_better, comparisons };
+    let rule = VerdictRule { alpha, equivalent_percent: out.equivalent_percent, higher_is_better, comparisons };
     let (verdict, mut notes) = o.pairs.verdict(Some(p_corrected), &rule);
     out.p_corrected = out.p.map(|_| p_corrected);
     out.detectable_percent = out.noise_percent.and_then(|n| crate::stats::detectable(n, out.pairs, alpha, comparisons));

@@ -85,7 +85,7 @@ fn in_a_session_of_nothing_anything_is_found_in_5_of_100() {
 }
 
 #[test]
-fn blocks_without_a_pair_are_left_out_and_told() {
+fn blocks_without_a_pair_are_skipped_and_reported() {
     let mut list = trials(10);
     list.retain(|t| !(t.block == 4 && t.state == "after"));
     list[0].loads.clear();
@@ -147,7 +147,7 @@ fn what_the_generator_could_do_is_not_the_hosts_rate() {
 }
 
 #[test]
-fn one_far_block_is_told_and_counted() {
+fn one_outlying_block_is_reported_and_counted() {
     let mut list = trials(10);
     list.iter_mut().filter(|t| t.block == 6 && t.state == "after").for_each(|t| t.loads[0].done_per_s = 2000.0);
     let out = compare(&session("burst", &["before", "after"], 10), &list);

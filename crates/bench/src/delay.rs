@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cpu_is_told_and_one_that_is_not_there_is_refused() {
+    fn each_cpu_is_reported_and_a_missing_one_is_refused() {
         let probe = DelayProbe::start(&[0]).unwrap();
         std::thread::sleep(Duration::from_millis(50));
         let seen = probe.stop();

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crate::error::{Activity, RequestError, ThreadError};
-use crate::load::{Service, answer, sink};
+use crate::load::{LoadService, answer, sink};
 use crate::pktgen::{self, Generated};
 use crate::programs;
-use crate::side::{Program, Reply, Request};
+use crate::side::{ExternalProgram, Reply, Request};
 use crate::{hello, load};
 
 /// Receives the reply when it is ready, or the reason for the failure.
-pub(crate) type Tell = Box<dyn FnOnce(Result<Reply, RequestError>) + Send>;
+pub(crate) type ReplyCallback = Box<dyn FnOnce(Result<Reply, RequestError>) + Send>;
 
 enum Up {
-    Service(Service),
+    Service(LoadService),
     Program(programs::Server),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// The reply may come later, from another thread. A stop is answered before the stopped request, and both replies
     /// are sent.
-    pub(crate) fn take(&mut self, request: Request, tell: Tell) {
+    pub(crate) fn take(&mut self, request: Request, tell: ReplyCallback) {
         match request {
             Request::Hello { .. } => tell(hello::hello().map(Reply::Hello).map_err(RequestError::from)),
             Request::Count { devs } => tell(hello::count(&devs).map(Reply::Counted).map_err(RequestError::from)),
@@ -61,17 +61,17 @@ impl Engine {
         }
     }
 
-    fn begin(&mut self, request: Request, tell: Tell) {
+    fn begin(&mut self, request: Request, tell: ReplyCallback) {
         match request {
             Request::Answer(a) => self.listen(answer(&a).map(Up::Service).map_err(RequestError::from), tell),
             Request::Sink(s) => self.listen(sink(&s).map(Up::Service).map_err(RequestError::from), tell),
-            Request::Program(Program::Serve { program, bind, port }) => {
+            Request::Program(ExternalProgram::Serve { program, bind, port }) => {
                 let server = programs::serve(&program, bind, port);
                 self.listen(server.map(Up::Program).map_err(RequestError::from), tell);
             }
             Request::Load(l) => self.work(tell, Box::new(move |stop| Ok(Reply::Loaded(load::run(&l, stop)?)))),
             Request::Pktgen(p) => self.work(tell, Box::new(move |stop| pktgen(&p, stop))),
-            Request::Program(Program::Run { program, port, load }) => {
+            Request::Program(ExternalProgram::Run { program, port, load }) => {
                 let run = move |stop: &AtomicBool| Ok(Reply::Loaded(programs::run(&program, port, &load, stop)?));
                 self.work(tell, Box::new(run));
             }
@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    fn listen(&mut self, up: Result<Up, RequestError>, tell: Tell) {
+    fn listen(&mut self, up: Result<Up, RequestError>, tell: ReplyCallback) {
         tell(up.map(|up| {
             let at = match &up {
                 Up::Service(s) => s.at().to_vec(),
@@ -92,12 +92,12 @@ impl Engine {
     }
 
     #[allow(clippy::type_complexity, reason = "one kind of work, written once")]
-    fn work(&mut self, tell: Tell, run: Box<dyn FnOnce(&AtomicBool) -> Result<Reply, RequestError> + Send>) {
+    fn work(&mut self, tell: ReplyCallback, run: Box<dyn FnOnce(&AtomicBool) -> Result<Reply, RequestError> + Send>) {
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (stopped, done) = (stop.clone(), over.clone());
         let tell = Arc::new(std::sync::Mutex::new(Some(tell)));
         let by_thread = tell.clone();
-        let take = |t: &std::sync::Mutex<Option<Tell>>| t.lock().ok().and_then(|mut t| t.take());
+        let take = |t: &std::sync::Mutex<Option<ReplyCallback>>| t.lock().ok().and_then(|mut t| t.take());
         let started = std::thread::Builder::new().name("work".into()).spawn(move || {
             let reply = run(&stopped);
             done.store(true, Ordering::Release);

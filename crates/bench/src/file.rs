@@ -36,7 +36,7 @@ struct Head {
 
 /// What is wrong with a text that should be a file of results.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum ResultsFileFault {
     /// A line that is not JSON, or has no kind.
     #[error("not a line of results: {0}")]
     NotALine(JsonFault),
@@ -83,7 +83,7 @@ pub struct ReadError {
     /// Line number from 1; `None`: the text as a whole.
     pub line: Option<usize>,
     /// What is wrong there.
-    pub fault: Fault,
+    pub fault: ResultsFileFault,
 }
 
 /// A line that cannot be written as JSON.
@@ -107,7 +107,7 @@ pub fn write(line: &ResultLine) -> Result<String, WriteError> {
 /// Errors: a line that is not a result, with its number; another schema or version; a state that the session
 /// does not name.
 pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
-    let fail = |line: Option<usize>, fault: Fault| ReadError { name: name.into(), line, fault };
+    let fail = |line: Option<usize>, fault: ResultsFileFault| ReadError { name: name.into(), line, fault };
     let mut out: Option<Results> = None;
     let mut notes = Vec::new();
     let mut unknown: Vec<(String, usize, u32)> = Vec::new();
@@ -132,15 +132,15 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
                 notes.push(format!("line {n} is incomplete: the last line was not written to its end"));
                 continue;
             }
-            Err(e) => return Err(fail(Some(n), Fault::NotALine(e.into()))),
+            Err(e) => return Err(fail(Some(n), ResultsFileFault::NotALine(e.into()))),
         };
         if head.kind == "session" {
             readable(head.schema, head.version).map_err(|fault| fail(Some(n), fault))?;
             if out.is_some() {
-                return Err(fail(Some(n), Fault::SecondSession));
+                return Err(fail(Some(n), ResultsFileFault::SecondSession));
             }
         } else if out.is_none() {
-            return Err(fail(Some(n), Fault::NoSession(head.kind)));
+            return Err(fail(Some(n), ResultsFileFault::NoSession(head.kind)));
         }
         if !KINDS.contains(&head.kind.as_str()) {
             match unknown.iter_mut().find(|u| u.0 == head.kind) {
@@ -151,11 +151,13 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
         }
         let line: ResultLine = match serde_json::from_str(line) {
             Ok(line) => line,
-            Err(error) => return Err(fail(Some(n), Fault::Members { kind: head.kind, error: error.into() })),
+            Err(error) => {
+                return Err(fail(Some(n), ResultsFileFault::Members { kind: head.kind, error: error.into() }));
+            }
         };
         take(&mut out, line, n).map_err(|fault| fail(Some(n), fault))?;
     }
-    let Some(mut out) = out else { return Err(fail(None, Fault::Empty)) };
+    let Some(mut out) = out else { return Err(fail(None, ResultsFileFault::Empty)) };
     for (kind, line, count) in unknown {
         notes.push(format!("{count} of kind {kind:?} (from line {line}) skipped: unknown to this version of ringwise"));
     }
@@ -171,23 +173,23 @@ pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
 }
 
 /// Whether a session is of the schema and version that this program reads.
-fn readable(schema: Option<String>, version: Option<u32>) -> Result<(), Fault> {
+fn readable(schema: Option<String>, version: Option<u32>) -> Result<(), ResultsFileFault> {
     if schema.as_deref() != Some(SCHEMA) {
-        return Err(Fault::Schema(schema));
+        return Err(ResultsFileFault::Schema(schema));
     }
     match version {
         Some(VERSION) => Ok(()),
-        Some(v) => Err(Fault::Version(v)),
-        None => Err(Fault::NoVersion),
+        Some(v) => Err(ResultsFileFault::Version(v)),
+        None => Err(ResultsFileFault::NoVersion),
     }
 }
 
-fn take(out: &mut Option<Results>, line: ResultLine, n: usize) -> Result<(), Fault> {
+fn take(out: &mut Option<Results>, line: ResultLine, n: usize) -> Result<(), ResultsFileFault> {
     let Some(r) = out else {
         if let ResultLine::Session(s) = line {
             for (i, state) in s.states.iter().enumerate() {
                 if s.states[..i].iter().any(|o| o.name == state.name) {
-                    return Err(Fault::SameState(state.name.clone()));
+                    return Err(ResultsFileFault::SameState(state.name.clone()));
                 }
             }
             *out = Some(Results {
@@ -203,7 +205,7 @@ fn take(out: &mut Option<Results>, line: ResultLine, n: usize) -> Result<(), Fau
     };
     let known = |state: &str| match r.session.states.iter().any(|s| s.name == state) {
         true => Ok(()),
-        false => Err(Fault::UnknownState(state.into())),
+        false => Err(ResultsFileFault::UnknownState(state.into())),
     };
     if r.end.is_some() {
         r.notes.push(format!("line {n} follows the end of the session"));

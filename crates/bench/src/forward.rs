@@ -200,14 +200,14 @@ pub fn settle(load: &Pktgen, per_s: f64) -> Pktgen {
 
 /// Counters of one port before and after the trial, each with the clock of its own host.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Span {
+pub struct PortCounters {
     /// Read before the first packet of the trial.
     pub before: DevCount,
     /// Read after the last packet has arrived.
     pub after: DevCount,
 }
 
-impl Span {
+impl PortCounters {
     fn rx(&self) -> u64 {
         self.after.rx_packets.saturating_sub(self.before.rx_packets)
     }
@@ -223,14 +223,14 @@ impl Span {
 
 /// A moment at which counters are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum CounterMoment {
     /// Before the first packet of the trial.
     Before,
     /// After the last packet has arrived.
     After,
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for CounterMoment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Before => "before",
@@ -239,7 +239,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Why the counters of a port are not a [`Span`].
+/// Why the counters of a port are not a [`PortCounters`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountsError {
     /// A reading without the port.
@@ -248,7 +248,7 @@ pub enum CountsError {
         /// The port.
         dev: String,
         /// Which reading.
-        moment: Moment,
+        moment: CounterMoment,
     },
     /// The second reading is lower than the first one.
     #[error("{dev}: its counters went backwards: was it reset during the trial?")]
@@ -261,13 +261,16 @@ pub enum CountsError {
 /// Pairs the counters of two readings by the port's name.
 ///
 /// Errors: a port that only one reading has, or whose counters went backwards.
-pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result<Vec<Span>, CountsError> {
-    let find = |list: &[DevCount], dev: &str, moment: Moment| {
+pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result<Vec<PortCounters>, CountsError> {
+    let find = |list: &[DevCount], dev: &str, moment: CounterMoment| {
         let found = list.iter().find(|c| c.dev == dev).cloned();
         found.ok_or_else(|| CountsError::Missing { dev: dev.into(), moment })
     };
     let one = |dev: &String| {
-        let s = Span { before: find(before, dev, Moment::Before)?, after: find(after, dev, Moment::After)? };
+        let s = PortCounters {
+            before: find(before, dev, CounterMoment::Before)?,
+            after: find(after, dev, CounterMoment::After)?,
+        };
         let (b, a) = (&s.before, &s.after);
         if a.rx_packets < b.rx_packets || a.tx_packets < b.tx_packets {
             return Err(CountsError::Backwards { dev: dev.clone() });
@@ -280,7 +283,7 @@ pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result
 /// The packets that passed each place in one trial. The trial begins before the first packet is sent and ends after the
 /// last one has arrived, so the sums belong together.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Flow {
+pub struct ForwardedPackets {
     /// Packets that left the generator's ports.
     pub sent: u64,
     /// Packets that the router's incoming ports received.
@@ -299,13 +302,18 @@ pub struct Flow {
 /// sink's ports.
 ///
 /// Losses are reported for each incoming port if the same number of ports send, in the same order.
-pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]>) -> Flow {
-    let mut f = Flow {
-        sent: sent.iter().map(Span::tx).sum(),
-        received: input.iter().map(Span::rx).sum(),
-        forwarded: output.iter().map(Span::tx).sum(),
-        arrived: sink.map(|s| s.iter().map(Span::rx).sum()),
-        ..Flow::default()
+pub fn flow(
+    sent: &[PortCounters],
+    input: &[PortCounters],
+    output: &[PortCounters],
+    sink: Option<&[PortCounters]>,
+) -> ForwardedPackets {
+    let mut f = ForwardedPackets {
+        sent: sent.iter().map(PortCounters::tx).sum(),
+        received: input.iter().map(PortCounters::rx).sum(),
+        forwarded: output.iter().map(PortCounters::tx).sum(),
+        arrived: sink.map(|s| s.iter().map(PortCounters::rx).sum()),
+        ..ForwardedPackets::default()
     };
     let mut step = |place: String, from: u64, to: u64| {
         if from > to {
@@ -334,11 +342,11 @@ pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]
     f
 }
 
-fn names(spans: &[Span]) -> String {
+fn names(spans: &[PortCounters]) -> String {
     spans.iter().map(|s| s.after.dev.as_str()).collect::<Vec<_>>().join("+")
 }
 
-impl Flow {
+impl ForwardedPackets {
     /// Packets that arrived at the sink, or that left the router if the sink is not counted.
     fn through(&self) -> u64 {
         self.arrived.unwrap_or(self.forwarded)
@@ -403,7 +411,7 @@ pub(crate) const LOSS_PERCENT: f64 = 0.1;
 /// A CPU that is busier than this is the limit.
 const BUSY_PERCENT: f64 = 97.0;
 
-/// What limited the number of forwarded packets. `load` and `side`: from [`Flow::load`] and [`Flow::host`].
+/// What limited the number of forwarded packets. `load` and `side`: from [`ForwardedPackets::load`] and [`ForwardedPackets::host`].
 pub fn limit(load: &LoadResult, side: &HostSide, output: &[Port], generator: &[CpuUse]) -> Limit {
     let lost = load.lost_percent.unwrap_or(0.0);
     if side.line_rate_percent.is_some_and(|p| p >= LINK_PERCENT) {

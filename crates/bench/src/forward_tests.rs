@@ -105,12 +105,12 @@ fn to_settle_is_thin_and_as_wide() {
     assert_eq!(slow.ports[0].per_s, Some(20.0));
 }
 
-fn span(dev: &str, rx: u64, tx: u64) -> Span {
+fn span(dev: &str, rx: u64, tx: u64) -> PortCounters {
     let c = |rx, tx, at_ns| DevCount { dev: dev.into(), at_ns, rx_packets: rx, tx_packets: tx, ..DevCount::default() };
-    Span { before: c(1_000, 2_000, 5_000_000_000), after: c(1_000 + rx, 2_000 + tx, 7_000_000_000) }
+    PortCounters { before: c(1_000, 2_000, 5_000_000_000), after: c(1_000 + rx, 2_000 + tx, 7_000_000_000) }
 }
 
-fn lossy() -> Flow {
+fn lossy() -> ForwardedPackets {
     flow(
         &[span("far0", 0, 16_000), span("far1", 0, 16_000)],
         &[span("eth0", 9_000, 0), span("eth1", 10_000, 0)],

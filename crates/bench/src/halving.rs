@@ -5,7 +5,7 @@
 
 use crate::result::Verdict;
 use crate::rng::Rng;
-use crate::stats::{Paired, Rule, deviation, mean, paired, student_quantile};
+use crate::stats::{Paired, VerdictRule, deviation, mean, paired, student_quantile};
 
 /// Blocks of the last proof, as the budget allows.
 const PROOF: std::ops::RangeInclusive<u32> = 6..=20;
@@ -100,7 +100,7 @@ pub struct Halving {
 
 /// How it ended.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct HalvingOutcome {
     /// `None`: no candidate is better than the start.
     pub winner: Option<usize>,
     /// The comparison of the last candidate with the start, if it was measured.
@@ -164,7 +164,7 @@ impl Halving {
         Ok(h)
     }
 
-    /// The states of the next block, in this order; empty: the search has ended. The same until [`Halving::saw`].
+    /// The states of the next block, in this order; empty: the search has ended. The same until [`Halving::record_result`].
     pub fn ask(&mut self) -> &[SearchState] {
         if self.asked.is_empty() && !self.over {
             let mut turn: Vec<usize> = (0..=self.alive.len()).collect();
@@ -177,7 +177,7 @@ impl Halving {
 
     /// Reports the scores in the requested order. `None`: the state could not be measured. A candidate is then
     /// dropped, and a block without the start is ignored.
-    pub fn saw(&mut self, scores: &[Option<f64>]) {
+    pub fn record_result(&mut self, scores: &[Option<f64>]) {
         let asked = std::mem::take(&mut self.asked);
         if asked.is_empty() {
             return;
@@ -286,16 +286,21 @@ impl Halving {
     }
 
     /// `None`: the search has not ended.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<HalvingOutcome> {
         if !self.over {
             return None;
         }
-        let mut out =
-            Outcome { winner: None, proof: None, notes: Vec::new(), dropped: self.dropped.clone(), trials: self.used };
+        let mut out = HalvingOutcome {
+            winner: None,
+            proof: None,
+            notes: Vec::new(),
+            dropped: self.dropped.clone(),
+            trials: self.used,
+        };
         if let Some(last) = self.alive.first() {
             let (base, with): (Vec<f64>, Vec<f64>) = self.pairs.iter().copied().unzip();
             let p = paired(&base, &with, self.alpha, self.rng.clone().next_u64());
-            let rule = Rule {
+            let rule = VerdictRule {
                 alpha: self.alpha,
                 equivalent_percent: self.equivalent_percent,
                 higher_is_better: true,

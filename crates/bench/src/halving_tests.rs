@@ -3,7 +3,7 @@ use crate::rng::Rng;
 use proptest::prelude::*;
 
 /// Lets a search run on candidates with these true changes in per cent, at this noise of a single score.
-fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> Outcome {
+fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> HalvingOutcome {
     let mut rng = Rng::new(seed ^ 0xabcd);
     let mut h = Halving::new(effects.len(), budget, 0.05, 1.0, seed).unwrap();
     loop {
@@ -16,7 +16,7 @@ fn run(effects: &[f64], noise: f64, budget: u32, seed: u64) -> Outcome {
         if scores.is_empty() {
             return h.outcome().unwrap();
         }
-        h.saw(&scores);
+        h.record_result(&scores);
     }
 }
 
@@ -73,14 +73,14 @@ fn what_lies_below_the_best_goes_though_it_is_above_the_start() {
 }
 
 #[test]
-fn one_that_cannot_be_measured_is_dropped_and_told() {
+fn one_that_cannot_be_measured_is_dropped_and_reported() {
     let mut h = Halving::new(3, 100, 0.05, 1.0, 1).unwrap();
     while !h.ask().is_empty() {
         let score = |who: &SearchState| {
             (*who != SearchState::Candidate(1)).then_some(if *who == SearchState::Start { 100.0 } else { 120.0 })
         };
         let scores: Vec<Option<f64>> = h.ask().iter().map(score).collect();
-        h.saw(&scores);
+        h.record_result(&scores);
     }
     let out = h.outcome().unwrap();
     assert_eq!((out.dropped[0].candidate, out.dropped[0].why, out.dropped[0].blocks), (1, DropReason::Failed, 0));
@@ -88,7 +88,7 @@ fn one_that_cannot_be_measured_is_dropped_and_told() {
     // Nothing can be measured: the search ends at once, without a winner.
     let mut h = Halving::new(2, 100, 0.05, 1.0, 1).unwrap();
     assert_eq!(h.ask().len(), 3);
-    h.saw(&[None, None, None]);
+    h.record_result(&[None, None, None]);
     assert!(h.ask().is_empty() && h.outcome().unwrap().winner.is_none());
 }
 
@@ -105,7 +105,7 @@ fn a_budget_that_does_not_reach_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn it_stays_within_its_budget_and_tells_of_everyone(effects in prop::collection::vec(-20.0f64..20.0, 1..20), more in 0u32..300, seed: u64) {
+    fn it_stays_within_its_budget_and_reports_every_candidate(effects in prop::collection::vec(-20.0f64..20.0, 1..20), more in 0u32..300, seed: u64) {
         let needed = match Halving::new(effects.len(), 0, 0.05, 1.0, seed) {
             Err(e) => e.needed,
             Ok(_) => unreachable!(),

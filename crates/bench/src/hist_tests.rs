@@ -25,7 +25,7 @@ fn exact(list: &[u64], q: f64) -> u64 {
 }
 
 #[test]
-fn nothing_says_nothing() {
+fn an_empty_histogram_has_no_values() {
     let h = Hist::new();
     assert_eq!((h.count(), h.mean_ns(), h.deviation_ns(), h.quantile_ns(0.5), h.max_ns()), (0, None, None, None, None));
     assert_eq!(h.latency(true), None);
@@ -61,7 +61,7 @@ fn the_deviation_is_that_of_the_samples() {
 }
 
 #[test]
-fn beyond_the_last_bucket_the_largest_is_told() {
+fn beyond_the_last_bucket_the_largest_is_reported() {
     let h = of(&[1, 1 << 40]);
     assert_eq!((h.quantile_ns(0.5), h.quantile_ns(0.99), h.max_ns()), (Some(1), Some(1 << 40), Some(1 << 40)));
     let absurd = of(&[u64::MAX, u64::MAX, 0]);

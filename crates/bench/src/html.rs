@@ -7,7 +7,7 @@ use ringwise_model::words::{plural, xml};
 use crate::figure::{Figure, figures};
 use crate::file::Results;
 use crate::result::Verdict;
-use crate::table::{self, Table};
+use crate::table::{self, TextTable};
 use crate::words;
 
 const CSS: &str = "\
@@ -159,7 +159,7 @@ fn pictures(out: &mut String, all: &[Figure]) {
     out.push_str("</div>\n");
 }
 
-fn show(out: &mut String, t: &Table) {
+fn show(out: &mut String, t: &TextTable) {
     let is_words = |i: usize| i < t.words || (t.last_words && i + 1 == t.head.len());
     if t.head.len() == t.words {
         return;

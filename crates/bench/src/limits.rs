@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use crate::side::{Answer, Group, Load, Pattern, Pktgen, Program, Request, Sink};
+use crate::side::{ExternalProgram, LoadGroup, LoadGroups, Pattern, Pktgen, Request, Responder, Sink};
 
 /// Limits for the number of threads, and for the sockets of all threads.
 const THREADS: u64 = 512;
@@ -91,24 +91,24 @@ impl Limits {
     pub(crate) fn refuse(&self, request: &Request) -> Option<OverLimit> {
         match request {
             Request::Hello { .. } | Request::Prove { .. } | Request::Stop => None,
-            Request::Answer(Answer { threads, cpus, delay_us, .. }) => {
+            Request::Answer(Responder { threads, cpus, delay_us, .. }) => {
                 at_most("delay_us", (*delay_us).into(), DELAY_US.into()).or_else(|| ends(*threads, cpus))
             }
             Request::Sink(Sink { threads, cpus, .. }) => ends(*threads, cpus),
             Request::Load(load) => self.load(load),
             Request::Pktgen(p) => self.pktgen(p),
             Request::Count { devs } => names(devs),
-            Request::Program(Program::Serve { program, .. }) => names(std::slice::from_ref(program)),
-            Request::Program(Program::Run { program, load, .. }) => {
+            Request::Program(ExternalProgram::Serve { program, .. }) => names(std::slice::from_ref(program)),
+            Request::Program(ExternalProgram::Run { program, load, .. }) => {
                 names(std::slice::from_ref(program)).or_else(|| self.load(load))
             }
         }
     }
 
-    fn load(&self, load: &Load) -> Option<OverLimit> {
+    fn load(&self, load: &LoadGroups) -> Option<OverLimit> {
         let groups = &load.groups;
-        let sum = |of: fn(&Group) -> u64| groups.iter().fold(0u64, |n, g| n.saturating_add(of(g)));
-        let on_their_way = |g: &Group| {
+        let sum = |of: fn(&LoadGroup) -> u64| groups.iter().fold(0u64, |n, g| n.saturating_add(of(g)));
+        let on_their_way = |g: &LoadGroup| {
             let each = if let Pattern::Burst(n) = g.pattern { u64::from(n.max(1)) } else { 1 };
             u64::from(g.flows.max(g.threads)).saturating_mul(each).saturating_mul(u64::from(g.size_bytes).max(64))
         };
@@ -174,7 +174,10 @@ mod tests {
 
     fn to(ip: &str) -> Request {
         let to = vec![format!("{ip}:9").parse().unwrap()];
-        Request::Load(Load { groups: vec![Group { to, threads: 1, ..Group::default() }], ..Load::default() })
+        Request::Load(LoadGroups {
+            groups: vec![LoadGroup { to, threads: 1, ..LoadGroup::default() }],
+            ..LoadGroups::default()
+        })
     }
 
     #[test]
@@ -187,7 +190,7 @@ mod tests {
             assert!(l.refuse(&to(bad)).unwrap().to_string().contains("--allow-target"), "{bad}");
         }
         let Request::Load(load) = to("198.51.100.9") else { unreachable!() };
-        let run = Request::Program(Program::Run { program: "netperf".into(), port: 1, load });
+        let run = Request::Program(ExternalProgram::Run { program: "netperf".into(), port: 1, load });
         assert!(l.refuse(&run).unwrap().to_string().starts_with("198.51.100.9 is not the address"));
     }
 
@@ -203,22 +206,28 @@ mod tests {
     #[test]
     fn what_would_fill_the_memory_is_refused() {
         let l = limits(&["0.0.0.0/0"]);
-        let with = |g: Group| Request::Load(Load { groups: vec![g], ..Load::default() });
-        let good = Group { threads: 64, flows: 4096, size_bytes: 1400, pattern: Pattern::Burst(8), ..Group::default() };
+        let with = |g: LoadGroup| Request::Load(LoadGroups { groups: vec![g], ..LoadGroups::default() });
+        let good = LoadGroup {
+            threads: 64,
+            flows: 4096,
+            size_bytes: 1400,
+            pattern: Pattern::Burst(8),
+            ..LoadGroup::default()
+        };
         assert_eq!(l.refuse(&with(good.clone())), None);
         for bad in [
-            Group { threads: 513, ..good.clone() },
-            Group { flows: 1 << 17, ..good.clone() },
-            Group { pattern: Pattern::Burst(u32::MAX), ..good.clone() },
-            Group { size_bytes: 1 << 20, ..good.clone() },
-            Group { name: "x".repeat(65), ..good.clone() },
-            Group { cpus: vec![0; 8193], ..good.clone() },
+            LoadGroup { threads: 513, ..good.clone() },
+            LoadGroup { flows: 1 << 17, ..good.clone() },
+            LoadGroup { pattern: Pattern::Burst(u32::MAX), ..good.clone() },
+            LoadGroup { size_bytes: 1 << 20, ..good.clone() },
+            LoadGroup { name: "x".repeat(65), ..good.clone() },
+            LoadGroup { cpus: vec![0; 8193], ..good.clone() },
         ] {
             assert!(l.refuse(&with(bad.clone())).is_some(), "{bad:?}");
         }
-        let long = Load { time: Duration::from_secs(3601), ..Load::default() };
+        let long = LoadGroups { time: Duration::from_secs(3601), ..LoadGroups::default() };
         assert!(l.refuse(&Request::Load(long)).is_some());
-        assert!(l.refuse(&Request::Answer(Answer { delay_us: 1_000_001, ..Answer::default() })).is_some());
+        assert!(l.refuse(&Request::Answer(Responder { delay_us: 1_000_001, ..Responder::default() })).is_some());
         assert!(l.refuse(&Request::Sink(Sink { threads: 513, ..Sink::default() })).is_some());
         assert!(l.refuse(&Request::Count { devs: vec!["x".repeat(65)] }).is_some());
     }

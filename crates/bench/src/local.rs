@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::error::RequestError;
-use crate::side::{Error, Refusal, Reply, Request, Side};
+use crate::side::{Error, Reply, Request, RequestRefusal, Side};
 
 /// All of its work ends when it is dropped. It belongs to the network namespace of the calling thread.
 pub struct LocalSide {
@@ -44,7 +44,7 @@ impl Side for LocalSide {
                 Ok((id, _)) if id != self.id => {}
                 Ok((_, Ok(reply))) => return Ok(reply),
                 Ok((_, Err(e))) => {
-                    return Err(Error::Refused { side: self.name.clone(), why: Refusal::Here(Box::new(e)) });
+                    return Err(Error::Refused { side: self.name.clone(), why: RequestRefusal::Here(Box::new(e)) });
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return Err(Error::Late { side: self.name.clone(), seconds: bound.as_secs() });
@@ -57,20 +57,20 @@ impl Side for LocalSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::side::{Answer, Group, Load};
+    use crate::side::{LoadGroup, LoadGroups, Responder};
 
     const SOON: Duration = Duration::from_secs(20);
 
     #[test]
     fn two_sides_measure_and_one_thing_runs_at_a_time() {
         let (mut a, mut b) = (LocalSide::new("a"), LocalSide::new("b"));
-        let answer = Answer { bind: Some("127.0.0.1".parse().unwrap()), threads: 2, ..Answer::default() };
+        let answer = Responder { bind: Some("127.0.0.1".parse().unwrap()), threads: 2, ..Responder::default() };
         let Reply::Listening { at } = b.ask(Request::Answer(answer.clone()), SOON).unwrap() else { panic!() };
         assert_eq!(at.len(), 2);
         let again = b.ask(Request::Answer(answer), SOON).unwrap_err().to_string();
         assert!(again.starts_with("b: a task that answers"), "{again}");
-        let group = Group { size_bytes: 64, threads: 2, to: at, ..Group::default() };
-        let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+        let group = LoadGroup { size_bytes: 64, threads: 2, to: at, ..LoadGroup::default() };
+        let load = LoadGroups { groups: vec![group], time: Duration::from_millis(50), ..LoadGroups::default() };
         a.start(Request::Load(load.clone())).unwrap();
         assert!(
             matches!(b.ask(Request::Count { devs: vec!["lo".into()] }, SOON), Ok(Reply::Counted(c)) if c.len() == 1)
@@ -78,7 +78,7 @@ mod tests {
         let Reply::Loaded(results) = a.finish(SOON).unwrap() else { panic!() };
         assert!(results[0].done_per_s > 0.0);
         // The next request follows at once and is stopped; its reply must not be taken for that of another request.
-        let long = Load { time: Duration::from_secs(3000), ..load };
+        let long = LoadGroups { time: Duration::from_secs(3000), ..load };
         a.start(Request::Load(long.clone())).unwrap();
         assert!(matches!(a.finish(Duration::from_millis(10)), Err(Error::Late { .. })));
         a.start(Request::Load(long)).unwrap();

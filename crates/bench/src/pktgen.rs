@@ -219,7 +219,7 @@ pub(crate) fn devices(text: &str) -> (Vec<String>, Vec<String>) {
 }
 
 /// What the ports have sent between two readings, one result each. Arrivals are unknown here: `done_per_s` is the rate
-/// that was sent, until [`crate::forward::Flow`] replaces it, and `lost_percent` is unknown.
+/// that was sent, until [`crate::forward::ForwardedPackets`] replaces it, and `lost_percent` is unknown.
 pub(crate) fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<LoadResult> {
     let idle = |i: usize| to[i].idle_us.saturating_sub(from[i].idle_us);
     let one = |(i, port): (usize, &PktgenPort)| {
@@ -303,16 +303,16 @@ struct Files {
 }
 
 impl Files {
-    fn said(&self, file: &str) -> Result<String, PktgenError> {
+    fn read(&self, file: &str) -> Result<String, PktgenError> {
         let text = fs::read_to_string(self.dir.join(file));
         text.map_err(|e| PktgenError::Read { file: file.into(), error: e.into() })
     }
 
     /// Writes a command with its newline in one write, and reads its result.
-    fn tell(&self, file: &str, word: &str) -> Result<(), PktgenError> {
+    fn write_command(&self, file: &str, word: &str) -> Result<(), PktgenError> {
         let written = fs::write(self.dir.join(file), format!("{word}\n"));
         // `pgctrl` has no result.
-        let said = if file == "pgctrl" { None } else { self.said(file).ok().and_then(|t| result_of(&t)) };
+        let said = if file == "pgctrl" { None } else { self.read(file).ok().and_then(|t| result_of(&t)) };
         // Some refusals keep the result of the previous command.
         let refusal = said.filter(|s| !s.starts_with("OK"));
         let (file, command) = (file.to_string(), word.to_string());
@@ -347,12 +347,12 @@ impl Files {
             return Ok(());
         }
         for t in &threads {
-            let (running, stopped) = devices(&self.said(t)?);
+            let (running, stopped) = devices(&self.read(t)?);
             if let Some(dev) = running.first() {
                 return Err(PktgenError::InUse { dev: dev.clone(), thread: t.clone() });
             }
             if !stopped.is_empty() {
-                self.tell(t, "rem_device_all")?;
+                self.write_command(t, "rem_device_all")?;
             }
         }
         let end = Instant::now() + LET_GO;
@@ -375,11 +375,11 @@ impl Files {
             if !threads.contains(&kthread) {
                 return Err(PktgenError::NoThread { cpu: port.cpu, threads });
             }
-            self.tell(&kthread, &format!("add_device {}", port.dev))?;
+            self.write_command(&kthread, &format!("add_device {}", port.dev))?;
             let count = bound(port, p.warmup + p.time, speed(&port.dev));
             let words = words(port, count).map_err(|fault| PktgenError::Port { dev: port.dev.clone(), fault })?;
             for word in words {
-                self.tell(&port.dev, &word)?;
+                self.write_command(&port.dev, &word)?;
             }
         }
         Ok(())
@@ -389,7 +389,7 @@ impl Files {
         self.lay_down(p)?;
         let mut counts = [count(&p.count)?, Vec::new(), Vec::new(), Vec::new()];
         thread::scope(|s| {
-            let start = s.spawn(|| self.tell("pgctrl", "start"));
+            let start = s.spawn(|| self.write_command("pgctrl", "start"));
             let sending = || !start.is_finished();
             let mut measure = || {
                 wait(p.warmup, stop, &sending);
@@ -403,7 +403,7 @@ impl Files {
             let loads = measure();
             while sending() {
                 // This is repeated, because a `stop` before the threads have begun is lost.
-                let _ = self.tell("pgctrl", "stop");
+                let _ = self.write_command("pgctrl", "stop");
                 thread::sleep(Duration::from_millis(10));
             }
             let started = start.join().map_err(|_| PktgenError::StarterEnded)?;
@@ -420,8 +420,8 @@ impl Files {
             let end = Instant::now() + LET_GO;
             loop {
                 let kthread = format!("kpktgend_{}", port.cpu);
-                let (running, _) = devices(&self.said(&kthread)?);
-                let text = self.said(&port.dev)?;
+                let (running, _) = devices(&self.read(&kthread)?);
+                let text = self.read(&port.dev)?;
                 let so_far = progress(&text);
                 if running.contains(&port.dev) {
                     if let Ok(so_far) = so_far {

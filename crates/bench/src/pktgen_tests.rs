@@ -75,7 +75,7 @@ fn a_run_is_read_from_its_file() {
 }
 
 #[test]
-fn what_is_no_run_is_told_in_its_words() {
+fn an_invalid_run_is_refused_with_its_reason() {
     // Before its first run.
     let idle = FAR0.replace("179733314us", "0us").replace("184460471us", "0us");
     let idle = format!("{}Result: OK: clone_skb=4\n", idle.split("Result:").next().unwrap());
@@ -127,7 +127,7 @@ fn addresses_in_turn_reach_their_last_one_as_they_are() {
 }
 
 #[test]
-fn a_run_nobody_stops_ends_all_the_same() {
+fn a_run_that_is_not_stopped_still_ends() {
     assert_eq!(bound(&port(), Duration::from_secs(2), None), 20_000);
     let free = PktgenPort { per_s: None, ..port() };
     assert_eq!(bound(&free, Duration::from_secs(1), Some(1_000)), 4_464_286);
@@ -191,7 +191,7 @@ fn it_ends_when_nothing_more_arrives() {
 
 /// Ordinary files instead of pktgen's: checks what is written there, and that a leftover device is found.
 #[test]
-fn nobody_elses_run_is_touched() {
+fn runs_of_other_programs_are_not_touched() {
     let dir = std::env::temp_dir().join(format!("ringwise-pktgen-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
     let at = Files { dir: dir.clone() };

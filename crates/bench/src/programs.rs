@@ -17,7 +17,7 @@ use ringwise_sys::load::dies_with_us;
 use crate::error::{ChildEnd, ProgramError, SystemError};
 use crate::load::{self, one_host};
 use crate::result::LoadResult;
-use crate::side::{Group, Load};
+use crate::side::{LoadGroup, LoadGroups};
 
 /// The extra time of a client for connecting and for the report.
 const SLACK: Duration = Duration::from_secs(20);
@@ -181,7 +181,12 @@ fn end(left: &ChildOutput) -> ChildEnd {
 /// Runs all groups at the same time; blocks until they are over or `stop` is set.
 ///
 /// Errors: the load is refused, a program is missing, or the program's own error.
-pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
+pub(crate) fn run(
+    program: &str,
+    port: u16,
+    load: &LoadGroups,
+    stop: &AtomicBool,
+) -> Result<Vec<LoadResult>, ProgramError> {
     known(program)?;
     load::check(load)?;
     if load.time.as_secs() < 1 || load.time.subsec_nanos() > 0 || load.warmup.subsec_nanos() > 0 {
@@ -219,7 +224,7 @@ fn together(
 }
 
 /// CPU of the i-th thread of a group.
-fn cpu(g: &Group, i: usize) -> Option<u32> {
+fn cpu(g: &LoadGroup, i: usize) -> Option<u32> {
     if g.cpus.is_empty() { None } else { Some(g.cpus[i % g.cpus.len()]) }
 }
 

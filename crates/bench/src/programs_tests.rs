@@ -5,9 +5,9 @@ use super::*;
 use crate::result::Unit;
 use crate::side::{Pattern, Protocol};
 
-fn group(protocol: Protocol, pattern: Pattern) -> Group {
+fn group(protocol: Protocol, pattern: Pattern) -> LoadGroup {
     let to = vec!["127.0.0.1:5333".parse().unwrap()];
-    Group { protocol, pattern, size_bytes: 1000, threads: 1, flows: 2, to, ..Group::default() }
+    LoadGroup { protocol, pattern, size_bytes: 1000, threads: 1, flows: 2, to, ..LoadGroup::default() }
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn selectors_of_netperf() {
     assert_eq!((a.per_s, a.latency, a.cpu_percent), (20_000.0, Some([49.5, 3.0, 48.0, 53.0, 61.0, 900.0]), Some(12.5)));
     let slow = RR.replace("20000.00", "10000").replace("=49.5", "=99").replace("=48", "=90").replace("=900", "=700");
     let b = netperf::parse(&slow, Pattern::Rr).unwrap();
-    let g = Group { threads: 2, ..group(Protocol::Tcp, Pattern::Rr) };
+    let g = LoadGroup { threads: 2, ..group(Protocol::Tcp, Pattern::Rr) };
     let r = netperf::result(&g, &[a, b]);
     let l = r.latency.unwrap();
     // 200,000 of 49.5 and 100,000 of 99: mean 66, deviation sqrt(9 + (2 * 16.5^2 + 33^2) / 3).
@@ -60,25 +60,25 @@ fn selectors_of_netperf() {
     }
 }
 
-fn load(g: Group) -> Load {
-    Load { groups: vec![g], time: Duration::from_secs(1), ..Load::default() }
+fn load(g: LoadGroup) -> LoadGroups {
+    LoadGroups { groups: vec![g], time: Duration::from_secs(1), ..LoadGroups::default() }
 }
 
 #[test]
-fn what_they_cannot_do_is_said() {
+fn unsupported_options_are_reported() {
     let stop = AtomicBool::new(false);
     for (program, g, words) in [
         ("iperf3", group(Protocol::Tcp, Pattern::Rr), "only streams"),
-        ("iperf3", Group { threads: 2, ..group(Protocol::Tcp, Pattern::Send) }, "one client at a time"),
+        ("iperf3", LoadGroup { threads: 2, ..group(Protocol::Tcp, Pattern::Send) }, "one client at a time"),
         ("netperf", group(Protocol::Tcp, Pattern::Rr), "one flow per thread"),
-        ("netperf", Group { per_s: Some(5.0), ..group(Protocol::Tcp, Pattern::Rr) }, "a fixed rate"),
-        ("netperf", Group { flows: 1, ..group(Protocol::Udp, Pattern::Send) }, "UDP one way"),
+        ("netperf", LoadGroup { per_s: Some(5.0), ..group(Protocol::Tcp, Pattern::Rr) }, "a fixed rate"),
+        ("netperf", LoadGroup { flows: 1, ..group(Protocol::Udp, Pattern::Send) }, "UDP one way"),
         ("nc", group(Protocol::Tcp, Pattern::Rr), "not supported"),
     ] {
         let why = run(program, 5333, &load(g), &stop).unwrap_err().to_string();
         assert!(why.contains(words), "{why}");
     }
-    let part = Load { time: Duration::from_millis(1500), ..load(group(Protocol::Tcp, Pattern::Send)) };
+    let part = LoadGroups { time: Duration::from_millis(1500), ..load(group(Protocol::Tcp, Pattern::Send)) };
     assert!(run("iperf3", 5333, &part, &stop).unwrap_err().to_string().contains("whole seconds"));
     assert!(serve("iperf3", "0.0.0.0".parse().unwrap(), 5333).err().unwrap().to_string().contains("every address"));
 }
@@ -113,7 +113,7 @@ fn iperf3_itself() {
             return;
         }
     };
-    let g = Group { flows: 2, per_s: Some(1000.0), to: vec![server.at()], ..group(Protocol::Udp, Pattern::Send) };
+    let g = LoadGroup { flows: 2, per_s: Some(1000.0), to: vec![server.at()], ..group(Protocol::Udp, Pattern::Send) };
     let r = run("iperf3", port, &load(g), &AtomicBool::new(false)).unwrap().remove(0);
     assert!(r.sent_per_s > 0.0 && r.lost_percent.is_some() && r.bits_per_s > 0.0, "{r:?}");
     server.stop().unwrap();

@@ -15,7 +15,7 @@ struct Tried {
     trials: u32,
 }
 
-/// The state of a search: [`RateSearch::ask`] returns a rate, and [`RateSearch::saw`] reports its result.
+/// The state of a search: [`RateSearch::ask`] returns a rate, and [`RateSearch::record_result`] reports its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateSearch {
     lo: f64,
@@ -35,7 +35,7 @@ pub struct RateSearch {
 
 /// The result of a search for one loss.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct RateFound {
     /// None: not even the lowest rate that was tried.
     pub found_per_s: Option<f64>,
     /// The lowest rate that lost more; `None`: no tried rate did.
@@ -69,7 +69,7 @@ impl RateSearch {
         }
     }
 
-    /// The next rate to offer; `None`: the search has ended. The same until [`RateSearch::saw`].
+    /// The next rate to offer; `None`: the search has ended. The same until [`RateSearch::record_result`].
     pub fn ask(&mut self) -> Option<f64> {
         if self.trials >= self.max_trials || !(self.lo > 0.0 && self.hi.is_finite()) {
             return None;
@@ -80,7 +80,7 @@ impl RateSearch {
 
     /// Reports the result of the requested rate: the rate that was sent, and the loss. A loss that is not a number
     /// counts as 100 %.
-    pub fn saw(&mut self, sent_per_s: f64, lost_percent: f64) {
+    pub fn record_result(&mut self, sent_per_s: f64, lost_percent: f64) {
         let Some(asked) = self.asked.take() else { return };
         self.trials += 1;
         let short = sent_per_s < asked * (1.0 - self.tolerance / 2.0);
@@ -133,7 +133,7 @@ impl RateSearch {
     }
 
     /// The result for one of the losses, also before the search has ended.
-    pub fn result(&self, loss_percent: f64) -> Found {
+    pub fn result(&self, loss_percent: f64) -> RateFound {
         let (found, fail) = self.bracket(loss_percent);
         // If the trials are used up, a rate may have failed only once.
         let above = |t: &&Tried| t.lost_percent > loss_percent && found.is_none_or(|f| t.per_s > f);
@@ -146,7 +146,7 @@ impl RateSearch {
             _ => Limit::Unknown,
         };
         let complete = self.trials > 0 && self.wish(loss_percent).is_none();
-        Found { found_per_s: found, above_per_s: above, trials: self.trials, limit, complete }
+        RateFound { found_per_s: found, above_per_s: above, trials: self.trials, limit, complete }
     }
 }
 

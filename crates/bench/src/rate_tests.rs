@@ -8,7 +8,7 @@ fn run(search: &mut RateSearch, capacity: f64, generator: f64) -> Vec<f64> {
     while let Some(rate) = search.ask() {
         asked.push(rate);
         let sent = rate.min(generator);
-        search.saw(sent, 100.0 * (sent - capacity).max(0.0) / sent);
+        search.record_result(sent, 100.0 * (sent - capacity).max(0.0) / sent);
     }
     asked
 }
@@ -44,12 +44,12 @@ fn what_the_generator_cannot_send_is_its_limit() {
 }
 
 #[test]
-fn a_generator_that_stumbles_once_is_asked_again() {
+fn a_generator_that_fails_once_is_tried_again() {
     let mut s = RateSearch::new(1e3, 1e6, &[0.0], 0.01, 40);
     assert_eq!(s.ask(), Some(1e6));
-    s.saw(2e5, 0.0);
+    s.record_result(2e5, 0.0);
     assert_eq!(s.ask(), Some(1e6));
-    s.saw(1e6, 0.0);
+    s.record_result(1e6, 0.0);
     assert_eq!((s.ask(), s.result(0.0).found_per_s, s.result(0.0).limit), (None, Some(1e6), Limit::Offered));
 }
 
@@ -74,14 +74,14 @@ fn a_loss_that_was_there_once_does_not_count() {
         let first = !hit.contains(&rate);
         hit.push(rate);
         let lost = if rate > 5e5 { 3.0 } else { 0.0 };
-        s.saw(rate, if first { lost + 0.01 } else { lost });
+        s.record_result(rate, if first { lost + 0.01 } else { lost });
     }
     assert!((s.result(0.0).found_per_s.unwrap() / 5e5 - 1.0).abs() < 0.011);
     assert!(hit.chunks(2).all(|c| c.len() == 2 && c[0] == c[1]), "{hit:?}");
 }
 
 #[test]
-fn trials_are_bounded_and_what_is_known_is_told() {
+fn trials_are_bounded_and_the_result_so_far_is_reported() {
     let mut s = RateSearch::new(1e3, 1e6, &[0.0], 1e-9, 5);
     assert_eq!(run(&mut s, 6e5, 1e9).len(), 5);
     let found = s.result(0.0);
@@ -93,7 +93,7 @@ fn trials_are_bounded_and_what_is_known_is_told() {
 fn no_number_is_no_pass_and_no_rate_no_search() {
     let mut s = RateSearch::new(1e3, 1e6, &[0.0], 0.01, 9);
     s.ask();
-    s.saw(1e6, f64::NAN);
+    s.record_result(1e6, f64::NAN);
     assert_eq!((s.result(0.0).found_per_s, s.ask()), (None, Some(1e6)));
     assert_eq!(RateSearch::new(0.0, 1e6, &[0.0], 0.01, 9).ask(), None);
     assert_eq!(RateSearch::new(1.0, f64::INFINITY, &[0.0], 0.01, 9).ask(), None);
@@ -112,7 +112,7 @@ proptest! {
             prop_assert!(n <= max);
             let sent = rate.min(generator * (1.0 - 0.02 * rng.unit()));
             let lost = 100.0 * (sent - capacity * (1.0 + 0.05 * rng.normal())).max(0.0) / sent;
-            s.saw(sent, lost + if rng.unit() < 0.2 { rng.unit() } else { 0.0 });
+            s.record_result(sent, lost + if rng.unit() < 0.2 { rng.unit() } else { 0.0 });
         }
         let (zero, half) = (s.result(0.0), s.result(0.5));
         prop_assert!(half.found_per_s >= zero.found_per_s, "{zero:?} {half:?}");

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::secret::{self, ProofRole};
-use crate::side::{Error, Hello, LostReason, PROTOCOL, Program, Refusal, Reply, Request, Side};
-use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_asked};
+use crate::side::{Error, ExternalProgram, Hello, LostReason, PROTOCOL, Reply, Request, RequestRefusal, Side};
+use crate::wire::{ALIVE_EACH, ReplyLine, RequestLine, read_line, write_request};
 
 /// Time limit for a connection and its first reply.
 const GREETED_WITHIN: Duration = Duration::from_secs(10);
@@ -128,7 +128,7 @@ impl RemoteSide {
             while ended.recv_timeout(ALIVE_EACH) == Err(RecvTimeoutError::Timeout) {
                 let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
                 // The caller that waits for a reply gets the error.
-                if write_asked(&mut **to, &RequestLine { id: 0, request: None }).is_err() {
+                if write_request(&mut **to, &RequestLine { id: 0, request: None }).is_err() {
                     return;
                 }
             }
@@ -160,13 +160,13 @@ impl RemoteSide {
             (Ok(Reply::Challenge { nonce: theirs, proof }), Some(words), Some(ours)) => {
                 // The other end must prove that it knows the secret.
                 if !secret::same(&proof, &secret::proof(words, ProofRole::Server, ours, &theirs)) {
-                    return Err(Error::Refused { side, why: Refusal::WrongSecret });
+                    return Err(Error::Refused { side, why: RequestRefusal::WrongSecret });
                 }
                 self.start(Request::Prove { proof: secret::proof(words, ProofRole::Client, ours, &theirs) })?;
                 self.finish(within)
             }
             (Ok(Reply::Hello(h)), Some(_), _) if h.protocol == PROTOCOL => {
-                return Err(Error::Refused { side, why: Refusal::NoSecret });
+                return Err(Error::Refused { side, why: RequestRefusal::NoSecret });
             }
             (other, ..) => other,
         };
@@ -202,13 +202,13 @@ impl Side for RemoteSide {
         let bind = match &request {
             Request::Answer(a) => a.bind,
             Request::Sink(s) => s.bind,
-            Request::Program(Program::Serve { bind, .. }) => Some(*bind),
+            Request::Program(ExternalProgram::Serve { bind, .. }) => Some(*bind),
             _ => None,
         };
         self.may_name.extend(bind.filter(|b| !self.may_name.contains(b)));
         let asked = RequestLine { id: self.id, request: Some(request) };
         let Some(output) = &self.output else { return Err(self.lost(LostReason::ClosedHere)) };
-        let written = write_asked(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
+        let written = write_request(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
         written.map_err(|e| self.lost(LostReason::System(e.into())))
     }
 
@@ -219,7 +219,7 @@ impl Side for RemoteSide {
                 // A reply to a request that was stopped. Id 0 is a message to any client.
                 Ok(Ok(ReplyLine { id, .. })) if id != 0 && id != self.id => {}
                 Ok(Ok(ReplyLine { reply: Reply::Failed { why }, .. })) => {
-                    return Err(Error::Refused { side: self.name.clone(), why: Refusal::Peer(why) });
+                    return Err(Error::Refused { side: self.name.clone(), why: RequestRefusal::Peer(why) });
                 }
                 Ok(Ok(ReplyLine { reply: Reply::Listening { at }, .. })) => {
                     // The load is sent to this address, so a peer must not choose it freely.

@@ -23,7 +23,7 @@ fn trials(loads: impl Fn(u32, bool) -> Vec<LoadResult>) -> Vec<Trial> {
 }
 
 #[test]
-fn a_score_by_hand() {
+fn a_score_as_calculated_manually() {
     // Latency from 100 to 80 us: 1.25. Throughput from 1000 to 1500: 1.5.
     let list = trials(|b, tuned| {
         let drift = 1.0 + f64::from(b) / 10.0;

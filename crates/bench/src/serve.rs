@@ -10,7 +10,7 @@ use crate::limits::{Allowed, Limits};
 use crate::load::one_host;
 use crate::session::{Client, session};
 use crate::side::Reply;
-use crate::wire::{FIRST, ReplyLine, SILENT, write_answered};
+use crate::wire::{FIRST, ReplyLine, SILENT, write_reply};
 
 pub use crate::session::{Rejection, SessionEnd};
 
@@ -166,7 +166,7 @@ fn refuse(stream: &TcpStream, why: &Rejection) {
     // A refused client may be gone already.
     let _ = stream.set_nonblocking(false);
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
-    let _ = write_answered(&mut to, &ReplyLine { id: 0, reply: Reply::Failed { why: why.to_string() } });
+    let _ = write_reply(&mut to, &ReplyLine { id: 0, reply: Reply::Failed { why: why.to_string() } });
 }
 
 type Ends = (Box<dyn Read + Send>, Box<dyn Write + Send>);

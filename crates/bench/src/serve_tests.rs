@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::*;
 use crate::remote::RemoteSide;
-use crate::side::{Answer, Error, Group, Load, LostReason, PROTOCOL, Refusal, Request, Side};
-use crate::wire::{RequestLine, read_line, write_asked};
+use crate::side::{Error, LoadGroup, LoadGroups, LostReason, PROTOCOL, Request, RequestRefusal, Responder, Side};
+use crate::wire::{RequestLine, read_line, write_request};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -31,8 +31,8 @@ fn served(silent: Duration, secret: Option<&str>, client: impl FnOnce(SocketAddr
 }
 
 fn long_load(to: SocketAddr) -> Request {
-    let group = Group { size_bytes: 64, threads: 1, to: vec![to], per_s: Some(1000.0), ..Group::default() };
-    Request::Load(Load { groups: vec![group], time: Duration::from_secs(3000), ..Load::default() })
+    let group = LoadGroup { size_bytes: 64, threads: 1, to: vec![to], per_s: Some(1000.0), ..LoadGroup::default() };
+    Request::Load(LoadGroups { groups: vec![group], time: Duration::from_secs(3000), ..LoadGroups::default() })
 }
 
 /// Waits until no more data arrives; fails after a while.
@@ -52,10 +52,10 @@ fn a_test_over_the_stream() {
         assert!(side.hello().interfaces.iter().any(|i| i.0 == "lo"));
         let busy = RemoteSide::tcp(at, None).err().unwrap().to_string();
         assert!(busy.contains("only one at a time"), "{busy}");
-        let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
+        let answer = Responder { bind: Some(at.ip()), threads: 1, ..Responder::default() };
         let Reply::Listening { at: to } = side.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
-        let group = Group { size_bytes: 64, threads: 1, to, ..Group::default() };
-        let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+        let group = LoadGroup { size_bytes: 64, threads: 1, to, ..LoadGroup::default() };
+        let load = LoadGroups { groups: vec![group], time: Duration::from_millis(50), ..LoadGroups::default() };
         let mut here = crate::local::LocalSide::new("here");
         let Reply::Loaded(r) = here.ask(Request::Load(load), SOON).unwrap() else { panic!() };
         assert!(r[0].done_per_s > 0.0);
@@ -63,7 +63,8 @@ fn a_test_over_the_stream() {
         assert!(taken[0].packets > 0);
         let refused = side.ask(Request::Count { devs: vec!["no-such-dev".into()] }, SOON).unwrap_err();
         assert!(
-            matches!(&refused, Error::Refused { why: Refusal::Peer(_), .. }) && refused.to_string().contains("ENODEV"),
+            matches!(&refused, Error::Refused { why: RequestRefusal::Peer(_), .. })
+                && refused.to_string().contains("ENODEV"),
             "{refused}"
         );
     });
@@ -94,9 +95,9 @@ fn a_client_without_a_word_is_gone_too() {
         // A plain connection, which sends no sign of life.
         let mut stream = TcpStream::connect(at).unwrap();
         let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
-        write_asked(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
+        write_request(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
         let load = long_load(target.local_addr().unwrap());
-        write_asked(&mut stream, &RequestLine { id: 2, request: Some(load) }).unwrap();
+        write_request(&mut stream, &RequestLine { id: 2, request: Some(load) }).unwrap();
         target.recv(&mut [0; 2048]).unwrap();
         falls_silent(&target);
     });
@@ -158,7 +159,7 @@ fn another_version_at_the_other_end() {
         let (mut stream, _) = listener.accept().unwrap();
         read_line(&mut BufReader::new(stream.try_clone().unwrap())).unwrap();
         let hello = crate::side::Hello { protocol: 7, ringwise: "3.2.1".into(), ..Default::default() };
-        write_answered(&mut stream, &ReplyLine { id: 1, reply: Reply::Hello(hello) }).unwrap();
+        write_reply(&mut stream, &ReplyLine { id: 1, reply: Reply::Hello(hello) }).unwrap();
     });
     let e = RemoteSide::tcp(at, None).err().unwrap();
     assert!(matches!(e, Error::Versions { theirs: 7, .. }) && e.to_string().contains("3.2.1"), "{e}");
@@ -178,7 +179,7 @@ fn a_child_that_dies_leaves_its_words() {
 }
 
 #[test]
-fn nobody_serves_everywhere() {
+fn serving_on_every_address_is_refused() {
     let e =
         serve("0.0.0.0:0".parse().unwrap(), None, &Allowed::default(), &AtomicBool::new(false), &mut |_| {}, &|_| {})
             .unwrap_err();
@@ -196,7 +197,7 @@ fn an_address_of_other_hosts_needs_a_secret() {
 fn a_client_with_a_secret_does_not_trust_a_server_without_one() {
     served(SILENT, None, |at| {
         let e = RemoteSide::tcp(at, Some("open sesame")).err().unwrap();
-        assert!(matches!(e, Error::Refused { why: Refusal::NoSecret, .. }), "{e}");
+        assert!(matches!(e, Error::Refused { why: RequestRefusal::NoSecret, .. }), "{e}");
     });
 }
 
@@ -228,10 +229,10 @@ fn a_lost_connection_counts_more_than_what_is_queued() {
     served(SILENT, None, |at| {
         let mut stream = TcpStream::connect(at).unwrap();
         let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
-        write_asked(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
+        write_request(&mut stream, &RequestLine { id: 1, request: Some(hello) }).unwrap();
         for id in 2..20 {
             let request = if id % 2 == 0 { long_load(target.local_addr().unwrap()) } else { Request::Stop };
-            write_asked(&mut stream, &RequestLine { id, request: Some(request) }).unwrap();
+            write_request(&mut stream, &RequestLine { id, request: Some(request) }).unwrap();
         }
         drop(stream);
         falls_silent(&target);
@@ -248,11 +249,11 @@ fn a_peer_does_not_say_where_the_load_goes() {
         let hello = crate::side::Hello { protocol: PROTOCOL, ..Default::default() };
         for reply in [Reply::Hello(hello), Reply::Listening { at: vec!["198.51.100.9:9".parse().unwrap()] }] {
             let asked: RequestLine = serde_json::from_str(&read_line(&mut lines).unwrap().unwrap()).unwrap();
-            write_answered(&mut stream, &ReplyLine { id: asked.id, reply }).unwrap();
+            write_reply(&mut stream, &ReplyLine { id: asked.id, reply }).unwrap();
         }
     });
     let mut side = RemoteSide::tcp(at, None).unwrap();
-    let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
+    let answer = Responder { bind: Some(at.ip()), threads: 1, ..Responder::default() };
     let e = side.ask(Request::Answer(answer), SOON).unwrap_err();
     assert!(
         matches!(&e, Error::Lost { why: LostReason::ForeignAddress(_), .. }) && e.to_string().contains("198.51.100.9"),
@@ -265,7 +266,8 @@ fn a_peer_does_not_say_where_the_load_goes() {
 /// The name of a peer and its error texts cannot control the terminal or begin a line.
 #[test]
 fn the_words_of_a_peer_are_written_out() {
-    let refused = Error::Refused { side: "b".into(), why: Refusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
+    let refused =
+        Error::Refused { side: "b".into(), why: RequestRefusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
     assert_eq!(refused.to_string(), "b: no\\x0a\\x1b[2Jringwise: all is well");
     let error = serde_json::from_str::<ReplyLine>("{\"id\":1,\"reply\":{\"\\u001b[2J\":1}}").unwrap_err();
     let lost = LostReason::NotAReply { error: error.into(), line: "\u{1b}[2J".into() };

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use ringwise_model::words::visible;
 
-use crate::engine::{Engine, Tell};
+use crate::engine::{Engine, ReplyCallback};
 use crate::error::{SystemError, ThreadError};
 use crate::limits::Limits;
 use crate::secret::{self, ProofRole};
 use crate::side::{PROTOCOL, Reply, Request};
-use crate::wire::{FIRST, ReplyLine, RequestLine, read_line, write_answered};
+use crate::wire::{FIRST, ReplyLine, RequestLine, read_line, write_reply};
 
 /// Lines that a client may send ahead.
 const AHEAD: usize = 32;
@@ -146,7 +146,7 @@ pub(crate) fn session(
     if let Err(e) = std::thread::Builder::new().name("lines".into()).spawn(reader) {
         return ThreadError::not_started(e).into();
     }
-    let (engine, door, heard) = (Engine::default(), Door::new(client), Instant::now());
+    let (engine, door, heard) = (Engine::default(), ClientAuth::new(client), Instant::now());
     let mut session = Session { client, events, all, reading, engine, door, heard };
     loop {
         let step = match session.next(stop) {
@@ -160,7 +160,7 @@ pub(crate) fn session(
             Step::Reply(id, reply) => (id, reply, None),
             Step::Last(id, reply, end) => (id, reply, Some(end)),
         };
-        if let Err(e) = write_answered(&mut output, &ReplyLine { id, reply }) {
+        if let Err(e) = write_reply(&mut output, &ReplyLine { id, reply }) {
             return SessionEnd::Reply(e.into());
         }
         if let Some(end) = end {
@@ -186,7 +186,7 @@ struct Session<'a> {
     all: Receiver<Event>,
     reading: Arc<Reading>,
     engine: Engine,
-    door: Door<'a>,
+    door: ClientAuth<'a>,
     /// When the client last showed that it is alive.
     heard: Instant,
 }
@@ -245,24 +245,24 @@ impl Session<'_> {
 
     fn knock(&mut self, id: u64, request: &Request) -> Step {
         match self.door.knock(request) {
-            Knock::Welcome(hello) => {
+            AuthResult::Welcome(hello) => {
                 self.heard = Instant::now();
                 self.begin(id, hello)
             }
-            Knock::Challenge(reply) => Step::Reply(id, reply),
-            Knock::No(reply, end) => Step::Last(id, reply, end),
+            AuthResult::Challenge(reply) => Step::Reply(id, reply),
+            AuthResult::No(reply, end) => Step::Last(id, reply, end),
         }
     }
 
     /// The reply comes as an event.
     fn begin(&mut self, id: u64, request: Request) -> Step {
-        self.engine.take(request, tell(id, &self.events));
+        self.engine.take(request, reply_event(id, &self.events));
         Step::Wait
     }
 }
 
 /// Authentication of the client.
-struct Door<'a> {
+struct ClientAuth<'a> {
     client: &'a Client<'a>,
     state: State,
 }
@@ -274,20 +274,20 @@ enum State {
     Open,
 }
 
-enum Knock {
+enum AuthResult {
     /// With its hello.
     Welcome(Request),
     Challenge(Reply),
     No(Reply, SessionEnd),
 }
 
-impl Knock {
+impl AuthResult {
     fn rejected(why: Rejection) -> Self {
         Self::No(Reply::Failed { why: why.to_string() }, SessionEnd::Rejected(why))
     }
 }
 
-impl<'a> Door<'a> {
+impl<'a> ClientAuth<'a> {
     fn new(client: &'a Client<'a>) -> Self {
         Self { client, state: State::Closed }
     }
@@ -296,13 +296,13 @@ impl<'a> Door<'a> {
         matches!(self.state, State::Open)
     }
 
-    fn knock(&mut self, request: &Request) -> Knock {
+    fn knock(&mut self, request: &Request) -> AuthResult {
         match (std::mem::replace(&mut self.state, State::Closed), request) {
             (State::Challenged(hello, wanted), Request::Prove { proof }) => {
                 if secret::same(&wanted, proof) {
                     self.open(hello)
                 } else {
-                    Knock::rejected(Rejection::WrongSecret)
+                    AuthResult::rejected(Rejection::WrongSecret)
                 }
             }
             (_, hello @ Request::Hello { protocol, ringwise, nonce }) => {
@@ -311,38 +311,38 @@ impl<'a> Door<'a> {
                     let ours = env!("CARGO_PKG_VERSION").to_string();
                     let hello = crate::side::Hello { protocol: PROTOCOL, ringwise: ours, ..Default::default() };
                     let end = SessionEnd::OtherProtocol { protocol: *protocol, ringwise: ringwise.clone() };
-                    return Knock::No(Reply::Hello(hello), end);
+                    return AuthResult::No(Reply::Hello(hello), end);
                 }
                 match (self.client.secret, nonce) {
                     (None, _) => self.open(hello.clone()),
-                    (Some(_), None) => Knock::rejected(Rejection::SecretNeeded),
+                    (Some(_), None) => AuthResult::rejected(Rejection::SecretNeeded),
                     (Some(words), Some(theirs)) => match secret::nonce() {
-                        Err(e) => Knock::rejected(Rejection::NoRandom(e.into())),
+                        Err(e) => AuthResult::rejected(Rejection::NoRandom(e.into())),
                         Ok(ours) => {
                             let proof = secret::proof(words, ProofRole::Server, theirs, &ours);
                             let wanted = secret::proof(words, ProofRole::Client, theirs, &ours);
                             self.state = State::Challenged(hello.clone(), wanted);
-                            Knock::Challenge(Reply::Challenge { nonce: ours, proof })
+                            AuthResult::Challenge(Reply::Challenge { nonce: ours, proof })
                         }
                     },
                 }
             }
-            _ => Knock::rejected(Rejection::NoHello),
+            _ => AuthResult::rejected(Rejection::NoHello),
         }
     }
 
-    fn open(&mut self, hello: Request) -> Knock {
+    fn open(&mut self, hello: Request) -> AuthResult {
         match (self.client.welcome)() {
             Ok(()) => {
                 self.state = State::Open;
-                Knock::Welcome(hello)
+                AuthResult::Welcome(hello)
             }
-            Err(why) => Knock::rejected(why),
+            Err(why) => AuthResult::rejected(why),
         }
     }
 }
 
-fn tell(id: u64, events: &Sender<Event>) -> Tell {
+fn reply_event(id: u64, events: &Sender<Event>) -> ReplyCallback {
     let events = events.clone();
     Box::new(move |done| {
         // The other process reads the reason as a text.

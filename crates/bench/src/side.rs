@@ -34,11 +34,11 @@ pub enum Request {
         proof: String,
     },
     /// Answers transactions until [`Request::Stop`].
-    Answer(Answer),
+    Answer(Responder),
     /// Receives datagrams, or a stream, and counts them until [`Request::Stop`].
     Sink(Sink),
     /// Sends for the given time; the reply comes at the end.
-    Load(Load),
+    Load(LoadGroups),
     /// Runs the kernel's packet generator; the reply comes at the end.
     Pktgen(Pktgen),
     /// Reads the counters of interfaces.
@@ -47,7 +47,7 @@ pub enum Request {
         devs: Vec<String>,
     },
     /// Runs another program for the given time.
-    Program(Program),
+    Program(ExternalProgram),
     /// Stops answering, counting or sending; the reply contains the counts.
     Stop,
 }
@@ -126,7 +126,7 @@ pub enum Protocol {
 
 /// Threads that answer each request with a response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Responder {
     /// Transport of the requests and their answers.
     pub protocol: Protocol,
     /// Never a wildcard, so that it only listens where the test runs.
@@ -155,9 +155,9 @@ pub struct Sink {
 
 /// Groups that run at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Load {
+pub struct LoadGroups {
     /// At least one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<LoadGroup>,
     /// Time in which messages are sent and not counted.
     pub warmup: Duration,
     /// Measured time after the warm-up.
@@ -168,7 +168,7 @@ pub struct Load {
 
 /// A group of equal load threads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct LoadGroup {
     /// `latency`, `throughput`, or empty.
     pub name: String,
     /// Transport of all flows of the group.
@@ -268,7 +268,7 @@ pub struct DevCount {
 /// Another program that answers or sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Program {
+pub enum ExternalProgram {
     /// `netserver` or `iperf3 -s`, until [`Request::Stop`].
     Serve {
         /// `netserver` or `iperf3`.
@@ -285,11 +285,11 @@ pub enum Program {
         /// Where the server of the other end listens.
         port: u16,
         /// iperf3 takes exactly one group.
-        load: Load,
+        load: LoadGroups,
     },
 }
 
-/// What one thread of [`Answer`] or [`Sink`] counted.
+/// What one thread of [`Responder`] or [`Sink`] counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
     /// The CPU that the thread is pinned to; none: it is not pinned.
@@ -307,7 +307,7 @@ pub struct Taken {
 
 /// Why an end refused or failed a request.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// The error text of another process, of [`Reply::Failed`]. Control characters in it are escaped, because the other
     /// process chooses it.
     #[error("{}", visible(.0))]
@@ -372,7 +372,7 @@ pub enum Error {
         /// [`Side::name`] of that end.
         side: String,
         /// Its reason.
-        why: Refusal,
+        why: RequestRefusal,
     },
     /// The process or the connection ended, or it sent something that is not a reply.
     #[error("{side}: the control connection is gone: {why}{}", stderr_text(stderr))]

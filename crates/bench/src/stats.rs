@@ -269,7 +269,7 @@ pub fn paired(base: &[f64], with: &[f64], alpha: f64, seed: u64) -> Paired {
 
 /// The parameters of a verdict.
 #[derive(Debug, Clone, Copy)]
-pub struct Rule {
+pub struct VerdictRule {
     /// Level of each test: 0.05.
     pub alpha: f64,
     /// A change closer to 0 than this is equivalent.
@@ -284,7 +284,7 @@ impl Paired {
     /// Equivalent: within the bounds by two one-sided tests, each at alpha; also if a difference exists that is
     /// smaller. Better or worse: corrected p below alpha and the interval without 0. Otherwise inconclusive, with what
     /// is missing.
-    pub fn verdict(&self, p_corrected: Option<f64>, rule: &Rule) -> (Verdict, Vec<String>) {
+    pub fn verdict(&self, p_corrected: Option<f64>, rule: &VerdictRule) -> (Verdict, Vec<String>) {
         let x = rule.equivalent_percent;
         if (self.pairs as usize) < MIN_PAIRS {
             let least = least_pairs(rule.alpha, rule.comparisons);
@@ -313,7 +313,7 @@ impl Paired {
         (Verdict::Inconclusive, self.missing(clear, rule))
     }
 
-    fn missing(&self, clear: bool, rule: &Rule) -> Vec<String> {
+    fn missing(&self, clear: bool, rule: &VerdictRule) -> Vec<String> {
         let mut notes = Vec::new();
         let least = least_pairs(rule.alpha, rule.comparisons);
         if self.pairs < least {

@@ -1,6 +1,6 @@
 use super::*;
 
-const ALONE: Rule = Rule { alpha: 0.05, equivalent_percent: 2.0, higher_is_better: true, comparisons: 1 };
+const ALONE: VerdictRule = VerdictRule { alpha: 0.05, equivalent_percent: 2.0, higher_is_better: true, comparisons: 1 };
 
 /// Pairs around 100 whose differences have this deviation, and blocks that differ by more than that.
 fn pairs(rng: &mut Rng, n: usize, effect: f64, noise: f64) -> (Vec<f64>, Vec<f64>) {
@@ -19,7 +19,7 @@ fn verdicts(runs: u64, n: usize, effect: f64, noise: f64, x: f64) -> [u32; 4] {
     for run in 0..runs {
         let (base, with) = pairs(&mut rng, n, effect, noise);
         let p = paired(&base, &with, 0.05, run);
-        let rule = Rule { equivalent_percent: x, ..ALONE };
+        let rule = VerdictRule { equivalent_percent: x, ..ALONE };
         out[p.verdict(p.p, &rule).0 as usize] += 1;
     }
     out
@@ -129,7 +129,7 @@ fn equivalence_is_claimed_wrongly_in_5_of_100_and_found_where_it_is() {
 }
 
 #[test]
-fn signs_are_counted_as_by_hand() {
+fn signs_are_counted_as_calculated_manually() {
     assert_eq!(sign_flip(&[], 0), None);
     assert_eq!(sign_flip(&[0.0, 0.0], 0), Some(1.0));
     assert_eq!(sign_flip(&[1.0; 5], 0), Some(0.0625));
@@ -162,7 +162,7 @@ fn many_pairs_are_drawn_and_come_out_like_counted_ones() {
 }
 
 #[test]
-fn holm_by_hand() {
+fn holm_as_calculated_manually() {
     assert_eq!(holm(&[]), Vec::<f64>::new());
     let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
     assert!(close(&holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]));
@@ -213,7 +213,7 @@ fn too_few_pairs_say_so() {
 }
 
 #[test]
-fn a_difference_that_is_smaller_than_matters_is_equivalent_and_told() {
+fn an_irrelevant_difference_is_equivalent_and_reported() {
     let base: Vec<f64> = (0..12).map(|i| 100.0 + f64::from(i % 4)).collect();
     let with: Vec<f64> = base.iter().enumerate().map(|(i, b)| b + 1.0 + 0.1 * (i % 3) as f64).collect();
     let p = paired(&base, &with, 0.05, 0);
@@ -222,20 +222,20 @@ fn a_difference_that_is_smaller_than_matters_is_equivalent_and_told() {
         (verdict, notes),
         (Verdict::Equivalent, vec!["a difference exists, but is smaller than 2 %".to_owned()])
     );
-    let strict = Rule { equivalent_percent: 0.5, ..ALONE };
+    let strict = VerdictRule { equivalent_percent: 0.5, ..ALONE };
     assert_eq!(p.verdict(p.p, &strict), (Verdict::Better, vec![]));
-    assert_eq!(p.verdict(p.p, &Rule { higher_is_better: false, ..strict }).0, Verdict::Worse);
+    assert_eq!(p.verdict(p.p, &VerdictRule { higher_is_better: false, ..strict }).0, Verdict::Worse);
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_data_is_reported() {
     let mut rng = Rng::new(1);
     let (base, with) = pairs(&mut rng, 8, 0.0, 6.0);
     let p = paired(&base, &with, 0.05, 0);
     let (verdict, notes) = p.verdict(p.p, &ALONE);
     assert_eq!(verdict, Verdict::Inconclusive);
     assert!(notes[0].starts_with("would need about ") && notes[0].ends_with(" pairs for 2 %"), "{notes:?}");
-    let many = Rule { comparisons: 100, ..ALONE };
+    let many = VerdictRule { comparisons: 100, ..ALONE };
     let notes = p.verdict(Some(1.0), &many).1;
     assert_eq!(notes[0], "8 pairs cannot show a difference in 100 comparisons at 0.05: at least 12 are needed");
 }
@@ -245,7 +245,7 @@ fn from_zero_there_is_no_per_cent_and_still_a_verdict() {
     let with: Vec<f64> = (1..=8).map(f64::from).collect();
     let p = paired(&[0.0; 8], &with, 0.05, 0);
     assert_eq!((p.change_percent, p.low_percent, p.noise_percent), (None, None, None));
-    let loss = Rule { higher_is_better: false, ..ALONE };
+    let loss = VerdictRule { higher_is_better: false, ..ALONE };
     assert_eq!(p.verdict(p.p, &loss), (Verdict::Worse, vec![]));
     let none = paired(&[0.0; 8], &[0.0; 8], 0.05, 0);
     assert_eq!(none.verdict(none.p, &loss), (Verdict::Equivalent, vec!["every pair is exactly equal".to_owned()]));

@@ -11,7 +11,7 @@ use crate::words::{self, bits, count, digits};
 
 /// Text in rows and columns; each row is as long as the head.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Table {
+pub struct TextTable {
     /// One line, without a full stop.
     pub title: String,
     /// The meaning of the numbers.
@@ -45,9 +45,9 @@ fn mean<'a>(head: &str, narrow: bool, value: fn(&Trial) -> Option<f64>, show: fn
 const UNKNOWN: &str = "unknown";
 
 /// Columns without any known value are left out and named in the note.
-fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column>, narrow: bool) -> Table {
+fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column>, narrow: bool) -> TextTable {
     let varies = summary::varying(&summary::points(r));
-    let mut t = Table { title: title.into(), words: 2, ..Table::default() };
+    let mut t = TextTable { title: title.into(), words: 2, ..TextTable::default() };
     t.head = vec!["point".into(), "state".into()];
     t.rows = rows.iter().map(|r| vec![words::point(r.point, &varies), r.state.to_string()]).collect();
     let mut never = Vec::new();
@@ -75,7 +75,7 @@ fn table(title: &str, note: &str, r: &Results, rows: &[Row], columns: Vec<Column
 }
 
 /// Rates, loss, CPU and latency, which readers look for first. `narrow`: the columns for a terminal.
-pub fn measures(r: &Results, narrow: bool) -> Table {
+pub fn measures(r: &Results, narrow: bool) -> TextTable {
     let rows = summary::rows(r);
     let unit = summary::unit(r);
     let of = |m: Metric| -> fn(&Trial) -> Option<f64> {
@@ -114,7 +114,7 @@ pub fn measures(r: &Results, narrow: bool) -> Table {
         "Means over the blocks, percentiles too. Throughput counts {bytes}, line rate the frame with preamble and gap. \
          CPU: busy time of all CPUs together, per cent of one."
     );
-    Table { last_words: !narrow, ..table("Measured values", &note, r, &rows, columns, narrow) }
+    TextTable { last_words: !narrow, ..table("Measured values", &note, r, &rows, columns, narrow) }
 }
 
 /// The cycles of one CPU between two packets at line rate, at the clock that the busy CPUs had: counted cycles by busy time.
@@ -125,7 +125,7 @@ fn budget_cycles(t: &Trial) -> Option<f64> {
 }
 
 /// The cost of a packet for the host, and how the work is spread.
-pub fn costs(r: &Results) -> Table {
+pub fn costs(r: &Results) -> TextTable {
     let columns = vec![
         mean("received/s", false, |t| t.host.received_per_s, count),
         mean("forwarded/s", false, |t| t.host.transmitted_per_s, count),
@@ -151,7 +151,7 @@ pub fn costs(r: &Results) -> Table {
 }
 
 /// Packets by the place where they were lost, in all blocks together.
-pub fn lost(r: &Results) -> Option<Table> {
+pub fn lost(r: &Results) -> Option<TextTable> {
     let rows = summary::rows(r);
     let mut places: Vec<String> = rows.iter().flat_map(|r| r.lost().into_keys()).map(String::from).collect();
     places.sort();
@@ -170,9 +170,9 @@ pub fn lost(r: &Results) -> Option<Table> {
 }
 
 /// Searches for the highest rate. `narrow`: the columns for a terminal.
-pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
+pub fn rates(r: &Results, narrow: bool) -> Option<TextTable> {
     let varies = summary::varying(&summary::points(r));
-    let mut t = Table {
+    let mut t = TextTable {
         title: "Highest rate".into(),
         note:
             "The highest offered rate with at most this loss in each block; mean, smallest and largest. A block without \
@@ -183,7 +183,7 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
             .to_vec(),
         words: 3,
         last_words: !narrow,
-        ..Table::default()
+        ..TextTable::default()
     };
     for s in summary::searches(r) {
         let found = s.found();
@@ -213,7 +213,7 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
 }
 
 /// Scores with their parts.
-pub fn scores(r: &Results) -> Option<Table> {
+pub fn scores(r: &Results) -> Option<TextTable> {
     let varies = summary::varying(&summary::points(r));
     let mut rows = Vec::new();
     for s in summary::scores(r) {
@@ -236,7 +236,7 @@ pub fn scores(r: &Results) -> Option<Table> {
         ]);
     }
     let head = ["point", "state", "latency part", "throughput part", "W", "score", "interval", "pairs"];
-    (!rows.is_empty()).then(|| Table {
+    (!rows.is_empty()).then(|| TextTable {
         title: "Score and its parts".into(),
         note: format!(
             "{} Latency part: mean of the first state by that of the state; throughput part the other way round. \
@@ -246,12 +246,12 @@ pub fn scores(r: &Results) -> Option<Table> {
         head: head.map(String::from).to_vec(),
         words: 2,
         rows,
-        ..Table::default()
+        ..TextTable::default()
     })
 }
 
 /// All comparisons, with the values that determine the verdict.
-pub fn comparisons(r: &Results) -> Option<Table> {
+pub fn comparisons(r: &Results) -> Option<TextTable> {
     let varies = summary::varying(&summary::points(r));
     let unit = summary::unit(r);
     let mut all: Vec<_> = r.comparisons.iter().collect();
@@ -294,7 +294,7 @@ pub fn comparisons(r: &Results) -> Option<Table> {
         "noise of calibration",
         "notes",
     ];
-    let mut t = Table {
+    let mut t = TextTable {
         title: "All comparisons".into(),
         note: "p corrected: by Holm's method, over the primary metrics of the workload, or over all metrics for the others. Detectable: the smallest true change that this number of pairs with this \
                noise would find in 80 of 100 sessions. Noise: deviation of the paired differences."

@@ -137,7 +137,7 @@ pub fn text(r: &Results, look: &TextStyle) -> String {
 }
 
 /// On a terminal the point is above its states. If the table is still too wide, each row becomes several lines.
-fn folded(t: &table::Table, width: Option<usize>, look: &TextStyle) -> String {
+fn folded(t: &table::TextTable, width: Option<usize>, look: &TextStyle) -> String {
     let line = |cells: &Vec<String>| cells.iter().map(|c| look.plain(c)).collect();
     let whole: Vec<Vec<String>> = std::iter::once(&t.head).chain(&t.rows).map(line).collect();
     let numbers: Vec<usize> = (t.words..t.head.len()).collect();

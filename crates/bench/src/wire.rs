@@ -49,11 +49,11 @@ pub(crate) fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is not UTF-8"))
 }
 
-pub(crate) fn write_asked(to: &mut dyn Write, asked: &RequestLine) -> io::Result<()> {
+pub(crate) fn write_request(to: &mut dyn Write, asked: &RequestLine) -> io::Result<()> {
     write(to, serde_json::to_string(asked)?)
 }
 
-pub(crate) fn write_answered(to: &mut dyn Write, answered: &ReplyLine) -> io::Result<()> {
+pub(crate) fn write_reply(to: &mut dyn Write, answered: &ReplyLine) -> io::Result<()> {
     write(to, serde_json::to_string(answered)?)
 }
 

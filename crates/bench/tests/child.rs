@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
 use ringwise_bench::serve::serve_stdio;
-use ringwise_bench::side::{Answer, Group, Load, Reply, Request, Side};
+use ringwise_bench::side::{LoadGroup, LoadGroups, Reply, Request, Responder, Side};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -30,10 +30,10 @@ fn main() {
     }
     let mut far = RemoteSide::child(child(&["serve"]), "child").unwrap();
     assert!(far.hello().interfaces.iter().any(|i| i.0 == "lo"));
-    let answer = Answer { bind: Some("127.0.0.1".parse().unwrap()), threads: 1, ..Answer::default() };
+    let answer = Responder { bind: Some("127.0.0.1".parse().unwrap()), threads: 1, ..Responder::default() };
     let Reply::Listening { at } = far.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
-    let group = Group { size_bytes: 64, threads: 1, to: at, ..Group::default() };
-    let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+    let group = LoadGroup { size_bytes: 64, threads: 1, to: at, ..LoadGroup::default() };
+    let load = LoadGroups { groups: vec![group], time: Duration::from_millis(50), ..LoadGroups::default() };
     let mut here = LocalSide::new("here");
     let Reply::Loaded(results) = here.ask(Request::Load(load.clone()), SOON).unwrap() else { panic!() };
     assert!(results[0].done_per_s > 0.0);

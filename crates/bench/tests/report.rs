@@ -218,7 +218,7 @@ fn repository(file: &str) -> String {
 }
 
 #[test]
-fn lines_are_as_their_schema_says() {
+fn lines_match_their_schema() {
     let s: Value = serde_json::from_str(&repository("schemas/ringwise.bench.v1.json")).unwrap();
     for (_, r) in made::all() {
         for line in lines(&r).lines() {

@@ -5,8 +5,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Traffic, judge};
-use ringwise_model::{Dir, Extra, Fact, Intent};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, HostTraffic, LinkTraffic, QueueTraffic, judge};
+use ringwise_model::{CheckOnlyFacts, Dir, Fact, Intent};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -29,7 +29,7 @@ fn of_many(interfaces: u32) -> (Duration, Duration) {
         start.elapsed()
     };
     let planned = (0..3).map(planned).min().unwrap_or_default();
-    let extra = Extra::default();
+    let extra = CheckOnlyFacts::default();
     let input = AuditInput {
         snapshot: &s,
         extra: &extra,
@@ -92,13 +92,13 @@ fn main() {
         ..LinkTraffic::default()
     };
     let busy = CpuTraffic { softirq: Some(10.0), irq: Some(0.0), ..CpuTraffic::default() };
-    let traffic = Traffic {
+    let traffic = HostTraffic {
         seconds: 1.0,
         links: s.nics.iter().map(|n| (n.name().to_string(), link.clone())).collect(),
         cpus: s.topology.online.iter().map(|c| (c, busy.clone())).collect(),
-        ..Traffic::default()
+        ..HostTraffic::default()
     };
-    let extra = Extra::default();
+    let extra = CheckOnlyFacts::default();
     let input = AuditInput {
         snapshot: &s,
         extra: &extra,

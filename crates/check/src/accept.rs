@@ -19,12 +19,12 @@ pub struct Baseline {
     /// 1; any other version is refused.
     pub version: u32,
     /// Sorted by rule and interface when ringwise writes the file.
-    pub accepted: Vec<Entry>,
+    pub accepted: Vec<AcceptedFinding>,
 }
 
 /// A rule whose findings are accepted until a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AcceptedFinding {
     /// Id of the rule, such as `Q03`.
     pub rule: String,
     /// The interface; `None`: every interface and the host.
@@ -74,7 +74,7 @@ impl Baseline {
     }
 
     /// Adds an entry, or replaces the one with the same rule and interface.
-    pub fn add(&mut self, e: Entry) -> Result<(), String> {
+    pub fn add(&mut self, e: AcceptedFinding) -> Result<(), String> {
         e.validate()?;
         self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
         self.accepted.push(e);
@@ -84,8 +84,9 @@ impl Baseline {
 
     /// Moves accepted findings from `findings` to `accepted`. `today` is a date such as `2026-11-21`. Returns the
     /// expired entries as text.
-    pub fn lay_over(&self, r: &mut Report, today: &str) -> Vec<String> {
-        let (valid, over): (Vec<&Entry>, Vec<&Entry>) = self.accepted.iter().partition(|e| e.until.as_str() >= today);
+    pub fn apply_to(&self, r: &mut Report, today: &str) -> Vec<String> {
+        let (valid, over): (Vec<&AcceptedFinding>, Vec<&AcceptedFinding>) =
+            self.accepted.iter().partition(|e| e.until.as_str() >= today);
         let mut places: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
         for (i, e) in valid.iter().enumerate() {
             places.entry((&e.rule, e.dev.as_deref())).or_insert(i);
@@ -113,12 +114,12 @@ impl Baseline {
         if !r.accepted.is_empty() {
             r.name_main_problem();
         }
-        let text = |e: &&Entry| format!("{} was accepted until {} ({})", e.rule, e.until, e.reason);
+        let text = |e: &&AcceptedFinding| format!("{} was accepted until {} ({})", e.rule, e.until, e.reason);
         over.iter().map(text).collect()
     }
 }
 
-impl Entry {
+impl AcceptedFinding {
     fn validate(&self) -> Result<(), String> {
         if rules::find(&self.rule).is_none_or(|r| r.id != self.rule) {
             return Err(format!(
@@ -156,7 +157,7 @@ mod tests {
                 && !is_date("2027-02-29")
                 && is_date("2028-02-29")
         );
-        let e = |rule: &str, reason: &str, until: &str| Entry {
+        let e = |rule: &str, reason: &str, until: &str| AcceptedFinding {
             rule: rule.into(),
             dev: None,
             reason: reason.into(),

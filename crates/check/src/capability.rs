@@ -1,7 +1,7 @@
 //! The capabilities of this kernel and its devices. They are probed if possible, and otherwise derived from the kernel
 //! version.
 
-use ringwise_model::{Dir, Extra, Fact, Nic, Snapshot};
+use ringwise_model::{CheckOnlyFacts, Dir, Fact, Nic, Snapshot};
 use serde::Serialize;
 
 /// Whether this kernel or device has a capability.
@@ -45,7 +45,7 @@ impl CapabilityState {
 /// How a capability is probed.
 enum CapabilityProbe {
     /// A file or value of the host.
-    Host(fn(&Snapshot, &Extra) -> CapabilityState),
+    Host(fn(&Snapshot, &CheckOnlyFacts) -> CapabilityState),
     /// Each interface with queues of its own.
     Device(fn(&Nic) -> CapabilityState),
     /// The kernel version, because the capability leaves no trace that can be read.
@@ -283,7 +283,7 @@ const TABLE: &[(&str, &str, &str, CapabilityProbe)] = &[
 ];
 
 /// All capabilities, the oldest first.
-pub fn table(s: &Snapshot, extra: &Extra) -> Vec<Capability> {
+pub fn table(s: &Snapshot, extra: &CheckOnlyFacts) -> Vec<Capability> {
     let nics: Vec<&Nic> = s.tunable().collect();
     let row = |(feature, since_when, probe, how): &(&'static str, &'static str, &'static str, CapabilityProbe)| {
         let (here, devs) = match how {
@@ -320,7 +320,7 @@ mod tests {
             for (n, m) in s.nics.iter_mut().zip(metadata) {
                 n.xdp_metadata = m.clone();
             }
-            let rows = table(&s, &Extra::default());
+            let rows = table(&s, &CheckOnlyFacts::default());
             let row = rows.into_iter().find(|r| r.feature == "device's hash for XDP").unwrap();
             (row.here, row.devs.len())
         };
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(here(&[with(false)]), (CapabilityState::No, 0));
         assert_eq!(here(&[Fact::Absent]), (CapabilityState::No, 0));
         // A recording of an earlier version, or a kernel before 6.7.
-        assert_eq!(here(&[with(false), ringwise_model::not_asked()]), (CapabilityState::Unknown, 0));
+        assert_eq!(here(&[with(false), ringwise_model::not_requested()]), (CapabilityState::Unknown, 0));
     }
 
     #[test]

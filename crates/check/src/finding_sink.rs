@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ringwise_knob::Address;
 use ringwise_model::{Fact, Unread};
 
-use crate::found::Found;
+use crate::found::FindingDetails;
 use crate::needs::RequiredFact;
 use crate::report::{Finding, Unreadable};
 use crate::severity::Severity;
@@ -86,7 +86,7 @@ impl FindingSink {
     }
 
     /// Adds a finding at the present interface or, outside of `each`, of the host.
-    pub fn found(&mut self, found: impl Into<Found>) -> FindingDraft<'_> {
+    pub fn found(&mut self, found: impl Into<FindingDetails>) -> FindingDraft<'_> {
         let found = found.into();
         let (text, evidence) = (found.to_string(), found.evidence());
         let draft = self.planned(text);
@@ -139,7 +139,7 @@ impl FindingDraft<'_> {
     }
 
     /// Adds a plain command with the values found.
-    pub fn by_hand(self, command: impl Into<String>) -> Self {
+    pub fn manual_command(self, command: impl Into<String>) -> Self {
         self.0.by_hand.insert(0, command.into());
         self
     }

@@ -17,7 +17,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use drops::{DropFound, Grown};
+pub use drops::{DropFound, GrownCounter};
 pub use forward::ForwardFound;
 pub use host::HostFound;
 pub use irq::{IrqFound, Misdelivered};
@@ -31,7 +31,7 @@ pub use steer::SteerFound;
 /// [`fmt::Display`] is the text of the finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Found {
+pub enum FindingDetails {
     /// Losses, `D01` and following.
     Drop(DropFound),
     /// RSS: number of queues, table, key and flow rules.
@@ -60,7 +60,7 @@ pub enum Found {
     },
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for FindingDetails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Drop(x) => x.fmt(f),
@@ -77,7 +77,7 @@ impl fmt::Display for Found {
     }
 }
 
-impl Found {
+impl FindingDetails {
     /// The facts behind the finding, one line each.
     pub(crate) fn evidence(&self) -> Vec<String> {
         match self {
@@ -95,55 +95,55 @@ impl Found {
     }
 }
 
-impl From<DropFound> for Found {
+impl From<DropFound> for FindingDetails {
     fn from(x: DropFound) -> Self {
         Self::Drop(x)
     }
 }
 
-impl From<RssFound> for Found {
+impl From<RssFound> for FindingDetails {
     fn from(x: RssFound) -> Self {
         Self::Rss(Box::new(x))
     }
 }
 
-impl From<SoftFound> for Found {
+impl From<SoftFound> for FindingDetails {
     fn from(x: SoftFound) -> Self {
         Self::Soft(x)
     }
 }
 
-impl From<IrqFound> for Found {
+impl From<IrqFound> for FindingDetails {
     fn from(x: IrqFound) -> Self {
         Self::Irq(x)
     }
 }
 
-impl From<ModerationFound> for Found {
+impl From<ModerationFound> for FindingDetails {
     fn from(x: ModerationFound) -> Self {
         Self::Moderation(x)
     }
 }
 
-impl From<ProgramFound> for Found {
+impl From<ProgramFound> for FindingDetails {
     fn from(x: ProgramFound) -> Self {
         Self::Program(x)
     }
 }
 
-impl From<SteerFound> for Found {
+impl From<SteerFound> for FindingDetails {
     fn from(x: SteerFound) -> Self {
         Self::Steer(x)
     }
 }
 
-impl From<ForwardFound> for Found {
+impl From<ForwardFound> for FindingDetails {
     fn from(x: ForwardFound) -> Self {
         Self::Forward(x)
     }
 }
 
-impl From<HostFound> for Found {
+impl From<HostFound> for FindingDetails {
     fn from(x: HostFound) -> Self {
         Self::Host(x)
     }
@@ -157,19 +157,19 @@ mod tests {
 
     #[test]
     fn a_code_its_facts_and_a_text() {
-        let found: Found = DropFound::Ksoftirqd { cpu: ringwise_model::CpuId(3), percent: 71.4 }.into();
+        let found: FindingDetails = DropFound::Ksoftirqd { cpu: ringwise_model::CpuId(3), percent: 71.4 }.into();
         let json = json!({ "code": "ksoftirqd", "facts": { "cpu": 3, "percent": 71.4 } });
         assert_eq!(
             (found.to_string().as_str(), &serde_json::to_value(&found).unwrap()),
             ("ksoftirqd/3 runs 71 % of the time", &json)
         );
-        assert_eq!(serde_json::from_value::<Found>(json).unwrap(), found);
+        assert_eq!(serde_json::from_value::<FindingDetails>(json).unwrap(), found);
     }
 
     #[test]
     fn what_a_later_version_found_is_kept() {
         for json in [json!({ "code": "later", "facts": { "cpu": 3 } }), json!({ "code": "later" })] {
-            let found: Found = serde_json::from_value(json.clone()).unwrap();
+            let found: FindingDetails = serde_json::from_value(json.clone()).unwrap();
             assert_eq!(found.to_string(), "later");
             assert_eq!(serde_json::to_value(&found).unwrap(), json);
         }

@@ -45,7 +45,7 @@ pub fn judge(i: &AuditInput) -> Report {
         r.unreadable.append(&mut say.unread);
     }
     // Plan and drift cover the whole host, even if only some interfaces are to be judged.
-    r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
+    r.findings.retain(|f| cx.is_selected(f.dev.as_deref()));
     r.findings = causes::fold(std::mem::take(&mut r.findings));
     r.planned_fix = main_problem::planned_fix(&cx);
     r.name_main_problem();

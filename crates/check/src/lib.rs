@@ -43,4 +43,4 @@ pub use rule::{Rule, RuleCheck};
 pub use rule_context::{AuditInput, GoalOrigin, RuleContext};
 pub use rules::{UNJUDGED_RULES, UnjudgedRule, find, nearest, rules};
 pub use severity::{Confidence, Severity};
-pub use traffic::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
+pub use traffic::{CpuTraffic, HostTraffic, LinkTraffic, QueueTraffic};

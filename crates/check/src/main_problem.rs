@@ -19,10 +19,10 @@ pub(crate) fn rank(rule: &str) -> usize {
 
 /// What the plan of this check would do.
 pub(crate) fn planned_fix(cx: &RuleContext) -> PlannedFix {
-    let is_asked = |s: &&ringwise_knob::Step| cx.is_asked(s.setting.address().as_ref().and_then(|a| a.dev()));
+    let is_selected = |s: &&ringwise_knob::Step| cx.is_selected(s.setting.address().as_ref().and_then(|a| a.dev()));
     PlannedFix {
         rules: cx.planned.keys().map(ToString::to_string).collect(),
-        changes: cx.i.plan.as_ref().map_or(0, |p| p.steps.iter().filter(is_asked).count()),
+        changes: cx.i.plan.as_ref().map_or(0, |p| p.steps.iter().filter(is_selected).count()),
         goal: cx.router_goal(),
         traffic_times: cx.plan_shares_for_locality(),
         command: cx.command(&PlanArguments::planned()),

@@ -142,7 +142,7 @@ fn not_known(cx: &RuleContext, say: &mut FindingSink) {
     }
     // A device whose queues are unknown is not judged at all.
     let hardware = |n: &Nic| !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback);
-    let judged = |n: &Nic| cx.is_asked(Some(n.name()));
+    let judged = |n: &Nic| cx.is_selected(Some(n.name()));
     for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && judged(n)) {
         if let Some(u) = n.queues_unread() {
             say.at(n.name());

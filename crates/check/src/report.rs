@@ -4,7 +4,7 @@ use ringwise_knob::Reason;
 use ringwise_model::{Cause, Goal};
 use serde::{Deserialize, Serialize};
 
-use crate::found::Found;
+use crate::found::FindingDetails;
 use crate::role::RoleGuess;
 use crate::severity::Severity;
 
@@ -83,7 +83,7 @@ pub struct Finding {
     pub text: String,
     /// `text` and `evidence` as data. `None`: the finding is about what the plan would change; see `reasons`.
     #[serde(flatten)]
-    pub found: Option<Found>,
+    pub found: Option<FindingDetails>,
     /// The facts behind `text`, one line each.
     pub evidence: Vec<String>,
     /// The reasons of the plan's steps, each once. Empty where `found` is set.
@@ -178,7 +178,7 @@ impl Report {
     }
 
     /// Sorts reports by errors, then warnings, then other findings: the worst first.
-    pub fn badness(&self) -> impl Ord + use<> {
+    pub fn severity_order(&self) -> impl Ord + use<> {
         std::cmp::Reverse(Severity::ALL.map(|s| self.count(s)))
     }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{
-    Cause, CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Unread, Vector, shell,
+    Cause, CheckOnlyFacts, CpuId, CpuSet, Dir, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Unread, Vector,
+    shell,
 };
 use ringwise_plan::Plan;
 
@@ -11,7 +12,7 @@ use crate::configured_settings::WishesByDevice;
 use crate::finding_sink::{FindingSink, SteeringKind};
 use crate::fix::PlanArguments;
 use crate::role::{self, Role, RoleGuess};
-use crate::traffic::{LinkTraffic, Traffic};
+use crate::traffic::{HostTraffic, LinkTraffic};
 
 /// Where the goal comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub struct AuditInput<'a> {
     /// The host and its interfaces.
     pub snapshot: &'a Snapshot,
     /// Files and replies that only `check` reads.
-    pub extra: &'a Extra,
+    pub extra: &'a CheckOnlyFacts,
     /// The plan for `intent`; `Err`: why no plan could be made.
     pub plan: Result<&'a Plan, String>,
     /// Goal, interfaces and configured settings that the host is compared with.
@@ -55,7 +56,7 @@ pub struct AuditInput<'a> {
     /// Where the goal in `intent` comes from.
     pub goal_from: GoalOrigin,
     /// `None`: there are no two samples.
-    pub traffic: Option<&'a Traffic>,
+    pub traffic: Option<&'a HostTraffic>,
     /// Settings that differ from what was applied, each with its device and a text. `None`: unknown, for example for a
     /// recording.
     pub drift: Option<Vec<(Option<String>, String)>>,
@@ -131,7 +132,7 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Whether this interface is to be judged; for `None`, whether the host is.
-    pub(crate) fn is_asked(&self, dev: Option<&str>) -> bool {
+    pub(crate) fn is_selected(&self, dev: Option<&str>) -> bool {
         match (&self.only, dev) {
             (Some(only), Some(d)) => only.contains(d),
             _ => true,
@@ -177,13 +178,13 @@ impl<'a> RuleContext<'a> {
     pub(crate) fn each_rate(
         &self,
         say: &mut FindingSink,
-        mut judge: impl FnMut(&'a Nic, &'a LinkTraffic, &'a Traffic, &mut FindingSink) -> Option<()>,
+        mut judge: impl FnMut(&'a Nic, &'a LinkTraffic, &'a HostTraffic, &mut FindingSink) -> Option<()>,
     ) -> Option<()> {
         let t = self.traffic(say)?;
         self.each(say, |n, say| judge(n, t.links.get(n.name())?, t, say))
     }
 
-    pub(crate) fn traffic(&self, say: &mut FindingSink) -> Option<&'a Traffic> {
+    pub(crate) fn traffic(&self, say: &mut FindingSink) -> Option<&'a HostTraffic> {
         if self.i.traffic.is_none() {
             say.needs_samples();
         }

@@ -7,7 +7,7 @@ use ringwise_model::{BusyThread, CpuCounter, CpuCounts, CpuId, Dir, Fact, IrqId,
 
 /// The traffic between two samples.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traffic {
+pub struct HostTraffic {
     /// Time between the samples.
     pub seconds: f64,
     /// By name of the interface.
@@ -83,15 +83,15 @@ pub struct CpuTraffic {
     pub counts: CpuCounts,
 }
 
-impl Default for Traffic {
+impl Default for HostTraffic {
     fn default() -> Self {
         Self {
             seconds: 0.0,
             links: BTreeMap::new(),
             cpus: BTreeMap::new(),
             protocols: BTreeMap::new(),
-            threads: Fact::not_asked("/proc/PID/task/TID/stat"),
-            connections: Fact::not_asked("/proc/PID/fd"),
+            threads: Fact::not_requested("/proc/PID/task/TID/stat"),
+            connections: Fact::not_requested("/proc/PID/fd"),
         }
     }
 }
@@ -103,7 +103,7 @@ impl CpuTraffic {
     }
 }
 
-impl Traffic {
+impl HostTraffic {
     /// An increase between the samples as a rate.
     pub fn per_second(&self, n: u64) -> f64 {
         if self.seconds > 0.0 { n as f64 / self.seconds } else { 0.0 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringwise_discover::Options;
 use ringwise_model::{Fact, Snapshot, Subject};
 use ringwise_observe::{Layout, Sampler};
-use ringwise_sys::{Around, Host, Request, Result};
+use ringwise_sys::{Host, HostWrapper, Request, Result};
 use ringwise_testkit::sim::{Sim, build};
 
 /// A host that panics at a file or request whose name contains this text.
@@ -23,7 +23,7 @@ impl Panics {
     }
 }
 
-impl Around for Panics {
+impl HostWrapper for Panics {
     fn inside(&self) -> &dyn Host {
         self.host.as_ref()
     }
@@ -68,7 +68,7 @@ fn only(s: &Snapshot, dev: &str, other: &str) -> bool {
     gone(dev) && !gone(other) && s.nic(other).is_some_and(|n| n.channels.is_known())
 }
 
-fn extra(at: &'static str) -> ringwise_model::Extra {
+fn extra(at: &'static str) -> ringwise_model::CheckOnlyFacts {
     let s = look("");
     ringwise_discover::extra(&host(at), &s, TIME)
 }

@@ -26,8 +26,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use apply::{ApplyArgs, ApplyOutput};
 pub use bench::{
-    Among, BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
-    SearchArgs, SearchFor, ServeArgs, StateArgs,
+    BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
+    SearchArgs, SearchFor, SearchSpaceArg, ServeArgs, StateArgs,
 };
 pub use check::{CheckArgs, CheckOutput, FailOn};
 pub use daemon::{DaemonArgs, DaemonCmd, FollowArg};
@@ -74,7 +74,7 @@ pub struct Common {
     pub verbose: u8,
     /// Use colours: auto (on a terminal; NO_COLOR and TERM=dumb switch them off), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, display_order = 903)]
-    pub color: When,
+    pub color: ColourWhen,
     /// Use ASCII marks (automatic if the locale is not UTF-8)
     #[arg(long, global = true, display_order = 904)]
     pub ascii: bool,
@@ -92,7 +92,7 @@ pub struct Common {
 /// When colours are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
-pub enum When {
+pub enum ColourWhen {
     #[default]
     Auto,
     Always,
@@ -102,7 +102,7 @@ pub enum When {
 /// What reading commands read: the live host, or a recording of one.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
-pub struct From {
+pub struct SourceArgs {
     /// Read a capture, a sos report, or a directory or archive with proc/ and sys/ trees instead of this host
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
@@ -114,7 +114,7 @@ pub struct From {
 /// What `plan` reads: the live host, or recordings.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
-pub struct FromSeveral {
+pub struct SeveralSourcesArgs {
     /// Read a capture, a sos report, or a directory or archive with proc/ and sys/ trees instead of this host. Several, or
     /// a directory of captures: hosts with the same plan are grouped, and the exit status is 1 if one of them cannot be
     /// planned
@@ -237,7 +237,7 @@ pub enum Cmd {
 pub struct StatusArgs {
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
     /// `--output`.
     #[command(flatten)]
     pub format: Format,
@@ -254,7 +254,7 @@ pub struct ShowArgs {
     pub devs: Vec<String>,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
     /// Compare with an earlier capture: which CPU served each queue then and now, and which lines of the page differ
     #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "all"], help_heading = "Input")]
     pub compare: Option<PathBuf>,
@@ -283,7 +283,7 @@ pub struct PlanArgs {
     pub intent: IntentArgs,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: FromSeveral,
+    pub from: SeveralSourcesArgs,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t, help_heading = "Output")]
     pub output: PlanOutput,
@@ -349,7 +349,7 @@ pub struct GuardArgs {
 pub struct VerifyArgs {
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
     /// `--output`.
     #[command(flatten)]
     pub format: Format,

@@ -4,7 +4,7 @@
 //! Fields in journald: `RINGWISE_TRANSACTION`, `RINGWISE_OUTCOME`, `RINGWISE_DEVICE`, `RINGWISE_SETTING`,
 //! `RINGWISE_VALUE`, `RINGWISE_ERRNO`, `RINGWISE_WHO`, `RINGWISE_REASON`, `RINGWISE_LOGINUID`.
 
-use ringwise_apply::{Event, Failure, Outcome, Phase, Verdict};
+use ringwise_apply::{Event, Failure, Outcome, Phase, RunResult};
 use ringwise_knob::{Match, Setting};
 use ringwise_sys::log::{Log, Priority};
 
@@ -174,8 +174,8 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
 /// The line about the end of a transaction. `None`: nothing was written.
 pub fn outcome(o: &Outcome) -> Option<Line> {
     let (priority, word, text) = match o.verdict {
-        Verdict::NothingToDo => return None,
-        Verdict::Applied => {
+        RunResult::NothingToDo => return None,
+        RunResult::Applied => {
             let left = o.refused.len() + o.ignored.len();
             let text = format!("done: {} applied", plural(o.changes(), "change"));
             let applied = match left {
@@ -187,9 +187,9 @@ pub fn outcome(o: &Outcome) -> Option<Line> {
                 n => (Priority::Warning, "applied", format!("{}, {n} waiting for offline CPUs", applied.2)),
             }
         }
-        Verdict::PutBack => (Priority::Warning, "put_back", "failed and restored".into()),
-        Verdict::Recovered => (Priority::Notice, "recovered", "recovered: the host is as before it".into()),
-        Verdict::PutBackIncomplete => {
+        RunResult::PutBack => (Priority::Warning, "put_back", "failed and restored".into()),
+        RunResult::Recovered => (Priority::Notice, "recovered", "recovered: the host is as before it".into()),
+        RunResult::PutBackIncomplete => {
             let n = o.put_back_incomplete.len();
             (Priority::Error, "put_back_incomplete", format!("NOT fully restored: {} remain", plural(n, "setting")))
         }

@@ -9,11 +9,11 @@ use ringwise_model::shell::quote;
 use ringwise_model::{Cause, Nic, Snapshot};
 use ringwise_sys::{Captured, Host, Real, proc};
 
-use crate::args::{Common, From};
+use crate::args::{Common, SourceArgs};
 use crate::exit::{Fail, Result};
 use crate::out;
 use ringwise_text::plural;
-use ringwise_text::{RecordedBy, Recording};
+use ringwise_text::{RecordedBy, RecordingName};
 
 pub(crate) struct Source {
     pub host: Arc<dyn Host>,
@@ -24,7 +24,7 @@ pub(crate) struct Source {
     /// The directory of the recording, if it is below the named one.
     pub nested: Option<Nested>,
     /// The file of `--from`, for proposed commands.
-    pub recording: Recording,
+    pub recording: RecordingName,
     /// The program that made the recording; `None`: the host is not a recording.
     pub recorded_by: Option<RecordedBy>,
 }
@@ -53,7 +53,7 @@ fn is_plan(word: &str) -> bool {
 }
 
 /// Opens the recording of `--from`, or this host.
-pub(crate) fn open(from: &From) -> Result<Source> {
+pub(crate) fn open(from: &SourceArgs) -> Result<Source> {
     match &from.from {
         Some(path) => recording(path).or_else(|e| within(path).unwrap_or_else(|| Err(unreadable(path, &e)))),
         None if from.passive => live().map(Source::by_files_alone),
@@ -98,7 +98,7 @@ fn unreadable(path: &Path, e: &ringwise_sys::Error) -> Fail {
 pub(crate) fn live() -> Result<Source> {
     let real = Real::new().map_err(Fail::from)?;
     let host = Arc::new(real);
-    let recording = Recording::default();
+    let recording = RecordingName::default();
     Ok(Source { host, recorded: false, passive: false, nested: None, recording, recorded_by: None })
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn recording(path: &Path) -> ringwise_sys::Result<Source> {
         false => RecordedBy::Ringwise { version: captured.info().tool.clone() },
     };
     let host = ringwise_discover::sos::report(Arc::new(captured));
-    let recording = Recording::of(Some(path));
+    let recording = RecordingName::of(Some(path));
     Ok(Source { host, recorded: true, passive: false, nested, recording, recorded_by: Some(recorded_by) })
 }
 

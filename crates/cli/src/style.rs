@@ -1,9 +1,9 @@
 //! The capabilities of the output (width, colours, character set), from arguments, environment and standard output.
 
 use ringwise_sys::proc;
-use ringwise_text::{Recording, Style};
+use ringwise_text::{RecordingName, Style};
 
-use crate::args::{Common, When};
+use crate::args::{ColourWhen, Common};
 
 /// Detects the style of the output.
 pub(crate) fn detect(c: &Common) -> Style {
@@ -12,9 +12,9 @@ pub(crate) fn detect(c: &Common) -> Style {
     let env = |k: &str| std::env::var(k).ok().filter(|v| !v.is_empty());
     let dumb = env("TERM").is_some_and(|t| t == "dumb");
     let color = match c.color {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => terminal && env("NO_COLOR").is_none() && !dumb,
+        ColourWhen::Always => true,
+        ColourWhen::Never => false,
+        ColourWhen::Auto => terminal && env("NO_COLOR").is_none() && !dumb,
     };
     if color {
         crate::out::with_color();
@@ -34,7 +34,7 @@ pub(crate) fn detect(c: &Common) -> Style {
         verbose: c.verbose,
         utc: c.utc,
         raw: false,
-        recording: Recording::default(),
+        recording: RecordingName::default(),
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::common::lay::{Lay, policy};
 use crate::hosts;
-use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, Verdict};
+use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, RunResult};
 use ringwise_check::{AuditInput, GoalOrigin, Severity, judge};
 use ringwise_discover::Options;
 use ringwise_knob::{CreatedObject, Learned};
-use ringwise_model::{Extra, Goal, Intent, Snapshot};
+use ringwise_model::{CheckOnlyFacts, Goal, Intent, Snapshot};
 use ringwise_plan::{ManualChanges, Plan, Refusal, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::lane::everything;
@@ -35,7 +35,7 @@ impl Planner for Again {
 fn found(s: &Snapshot, p: &Plan, goal_from: GoalOrigin) -> BTreeSet<(String, Option<String>)> {
     let input = AuditInput {
         snapshot: s,
-        extra: &Extra::default(),
+        extra: &CheckOnlyFacts::default(),
         plan: Ok(p),
         intent: &p.intent,
         goal_from,
@@ -59,7 +59,7 @@ fn agree(host: &str, s: &Snapshot, goal: Goal, allow_disruption: bool) {
     let before = found(&lay.look(), &p, GoalOrigin::Requested);
     let planner: Option<Arc<dyn Planner>> = Some(Arc::new(Again(intent.clone())));
     let out = lay.run_with(&p, &Policy { planner, ..policy() });
-    assert!(matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo), "{what}: {out:#?}");
+    assert!(matches!(out.verdict, RunResult::Applied | RunResult::NothingToDo), "{what}: {out:#?}");
     s.nics.iter().for_each(|n| lay.sim.traffic(n.name()));
     let now = lay.look();
     let v = ringwise_apply::verify_in(&now, &lay.store()).unwrap();

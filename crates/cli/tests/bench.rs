@@ -153,7 +153,7 @@ fn a_session_its_file_its_text_and_its_page() {
 
 /// The command leaves no unrequested file in the current directory.
 #[test]
-fn results_that_nobody_named_are_in_the_state_directory() {
+fn unnamed_results_are_in_the_state_directory() {
     let (far, dir) = (Far::start(&[]), Dir::new());
     let (here, state) = (dir.0.join("here"), path(&dir, "state"));
     std::fs::create_dir(&here).unwrap();
@@ -174,7 +174,7 @@ fn results_that_nobody_named_are_in_the_state_directory() {
 
 /// The port that the kernel chose is the answer, also with `-q`.
 #[test]
-fn serve_tells_its_port_on_stdout() {
+fn serve_prints_its_port_on_stdout() {
     let mut child = ringwise(&["bench", "serve", "-q", "--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -309,7 +309,7 @@ fn bad_command_lines() {
 }
 
 #[test]
-fn stopped_midway_it_says_so() {
+fn a_stopped_run_reports_it() {
     let (far, dir) = (Far::start(&[]), Dir::new());
     let file = path(&dir, "cut.jsonl");
     let mut args = vec!["bench", "rr", "lo", "--address", "127.0.0.1", "--peer", &far.at, "--threads", "1"];

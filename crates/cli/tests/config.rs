@@ -172,7 +172,7 @@ fn a_setting_that_the_driver_does_not_support_is_reported() {
 }
 
 #[test]
-fn what_contradicts_itself_is_said_of_flags_too() {
+fn contradictory_flags_are_reported_too() {
     let d = Dir::named("config-sound");
     let file = d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nfeatures = { tso = true }\n");
     let host = host();
@@ -208,7 +208,7 @@ fn what_contradicts_itself_is_said_of_flags_too() {
 
 /// An entry by driver: only the host shows that it is eth1.
 #[test]
-fn what_contradicts_on_one_host_is_said_there() {
+fn contradictions_on_one_host_are_reported_there() {
     let d = Dir::named("config-bound");
     let file =
         d.file("r.toml", "version = 1\n[[interface]]\nmatch = { driver = \"igb\" }\nfeatures = { tso = true }\n");

@@ -6,7 +6,7 @@ use crate::config::{plan_of, ringwise, root, text};
 
 /// A bond and a VLAN stand for the interfaces below them, as arguments and in the file that is printed for them.
 #[test]
-fn a_software_interface_in_the_file_stands_for_those_below_it() {
+fn a_software_interface_in_the_file_means_its_lower_interfaces() {
     let from = root().join("fixtures/hosts/interleaved/tree.tar.gz").display().to_string();
     let dir = Dir::new();
     for dev in ["bond0", "vlan0"] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringwise_apply::{Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
 use ringwise_model::{Intent, Snapshot};
-use ringwise_render::outcome::{self, Before};
+use ringwise_render::outcome::{self, ValuesBefore};
 use ringwise_render::status::{self, HostStatus, StatusOptions};
 use ringwise_render::verify_history;
 use ringwise_sys::Host;
@@ -39,7 +39,7 @@ impl Case {
     fn apply(&self, request: &Request) -> (Vec<String>, Outcome) {
         let style = Style::plain(None);
         let mut lines = Vec::new();
-        let mut print = |e: &ringwise_apply::Event| lines.extend(outcome::event(e, &Before::new(), "", &style));
+        let mut print = |e: &ringwise_apply::Event| lines.extend(outcome::event(e, &ValuesBefore::new(), "", &style));
         let out = ringwise_apply::run(&self.host, request, &self.store(), &self.policy, &mut print).unwrap();
         (lines, out)
     }
@@ -49,7 +49,7 @@ impl Case {
         let list = ringwise_apply::history(&self.store(), &s.host).unwrap();
         let st = HostStatus {
             verify: Some(ringwise_apply::verify_in(&s, &self.store()).unwrap()),
-            last: verify_history::last_in_force(&list).cloned(),
+            last: verify_history::last_in_effect(&list).cloned(),
             rolled_back: verify_history::last_rollback(&list).cloned(),
             ..HostStatus::default()
         };

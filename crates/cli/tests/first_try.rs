@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::releases::Shared;
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::{Fact, Snapshot};
-use ringwise_sys::{Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Host};
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Sim, build};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn router() -> Snapshot {
 
 fn capture(s: &Snapshot, file: &Path) {
     let sim: Arc<dyn Host> = Arc::new(Sim::new(s));
-    let recorder = Arc::new(Recorder::new(Shared(sim)));
+    let recorder = Arc::new(CaptureRecorder::new(Shared(sim)));
     let recording: Arc<dyn Host> = recorder.clone();
     snapshot(&recording, &Options::all()).unwrap();
     let _ = recording.read_text("/proc/net/sockstat");
@@ -37,7 +37,7 @@ fn ringwise(file: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_bond_stands_for_its_members() {
+fn a_bond_means_its_members() {
     let dir = Dir::new();
     let file = dir.0.join("router.tar.gz");
     capture(&router(), &file);

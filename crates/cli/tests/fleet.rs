@@ -280,7 +280,7 @@ fn a_page_for_a_browser() {
 }
 
 #[test]
-fn a_directory_stands_for_the_captures_in_it() {
+fn a_directory_means_the_captures_in_it() {
     let fleet = Fleet::new("directory", 1);
     fleet.damaged("host0-99.tgz");
     std::fs::write(fleet.dir.join("notes.txt"), "no capture").unwrap();

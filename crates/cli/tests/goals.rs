@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::schema::check;
 use crate::common::{golden, newest_schema};
-use ringwise_apply::{Event, Outcome, Policy, Request, Store, Verdict};
+use ringwise_apply::{Event, Outcome, Policy, Request, RunResult, Store};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Reason, ReplacedValue, Setting, compare, live, live_of_device};
 use ringwise_model::{ConfiguredBy, CpuId, Fact, Goal, Intent, Knob, Pause, Snapshot, Wish};
@@ -74,14 +74,14 @@ fn done(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> (Plan, Outcome, Plan) {
         let done = run(sim, dir, &p);
         let refused = done.failed.as_ref().and_then(|f| f.setting.as_ref());
         let again = matches!(refused, Some(Setting::Channels { dev, .. }) if dev == "eth2");
-        assert!(!again || done.verdict == Verdict::PutBack);
+        assert!(!again || done.verdict == RunResult::PutBack);
         out = Some(done);
         if !again {
             break;
         }
     }
     let out = out.unwrap();
-    assert!(matches!(out.verdict, Verdict::Applied | Verdict::NothingToDo), "{:?}: {out:#?}", i.goal);
+    assert!(matches!(out.verdict, RunResult::Applied | RunResult::NothingToDo), "{:?}: {out:#?}", i.goal);
     let again = made(sim, dir, i);
     assert!(again.steps.is_empty(), "{:?}: {:#?}", i.goal, again.steps);
     (p, out, again)
@@ -103,7 +103,7 @@ fn feature(s: &Snapshot, dev: &str, name: &str) -> bool {
     s.nic(dev).unwrap().features.known().unwrap()[name].on
 }
 
-fn said(p: &Plan, what: &str) -> Vec<String> {
+fn refusals(p: &Plan, what: &str) -> Vec<String> {
     p.refused.iter().filter(|r| r.what.contains(what)).map(|r| r.why.to_string()).collect()
 }
 
@@ -177,7 +177,7 @@ fn forward_proposes_what_interrupts_traffic() {
         Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) })
     );
     // A feature that is fixed at off counts as off.
-    assert!(said(&p, "lro").is_empty() && said(&p, "LRO").is_empty());
+    assert!(refusals(&p, "lro").is_empty() && refusals(&p, "LRO").is_empty());
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn rpc_lets_the_driver_adapt() {
     assert_eq!(param(&s, "eth3", "use-adaptive-rx"), Some(1));
     // igb has no switch for adaptive moderation: 3 us select its adaptive mode.
     assert_eq!(param(&s, "eth0", "rx-usecs"), Some(3));
-    assert_eq!(said(&p, "adaptive moderation"), ["not supported by the driver; its fixed interval stays"]);
+    assert_eq!(refusals(&p, "adaptive moderation"), ["not supported by the driver; its fixed interval stays"]);
 }
 
 #[test]
@@ -201,11 +201,14 @@ fn stream_waits_and_latency_does_not() {
     let s = look(&sim);
     assert_eq!((param(&s, "eth0", "rx-usecs"), param(&s, "eth3", "rx-usecs")), (Some(62), Some(62)));
     assert_eq!((param(&s, "eth3", "tx-usecs"), param(&s, "eth3", "use-adaptive-rx")), (Some(122), Some(0)));
-    assert_eq!(said(&p, "eth0 tx-usecs"), ["one interrupt serves receive and transmit, and rx-usecs is its interval"]);
+    assert_eq!(
+        refusals(&p, "eth0 tx-usecs"),
+        ["one interrupt serves receive and transmit, and rx-usecs is its interval"]
+    );
     // The driver refuses it, and the kernel's words are shown.
-    assert!(said(&p, "eth1 moderation")[0].contains("EOPNOTSUPP"), "{:?}", p.refused);
-    assert_eq!(said(&p, "eth2 moderation"), ["not supported by the driver"]);
-    assert_eq!(said(&p, "eth3 TSO"), ["not supported by the device"]);
+    assert!(refusals(&p, "eth1 moderation")[0].contains("EOPNOTSUPP"), "{:?}", p.refused);
+    assert_eq!(refusals(&p, "eth2 moderation"), ["not supported by the driver"]);
+    assert_eq!(refusals(&p, "eth3 TSO"), ["not supported by the device"]);
     assert!(p.advice.iter().any(|a| a.contains("rings.rx=N")), "{:?}", p.advice);
 
     let (first, out, p) = done(&sim, &dir, &intent(Goal::Latency, false));
@@ -302,7 +305,7 @@ fn drivers_that_round_ignore_or_refuse() {
         let before = look(&sim);
         let (_, out, again) = done(&sim, &dir, &intent(goal, false));
         let adjusted = !out.adjusted_by_driver.is_empty();
-        assert!(adjusted || !said(&again, "eth3 moderation").is_empty(), "{quirk:?} {goal}: {:#?}", again.refused);
+        assert!(adjusted || !refusals(&again, "eth3 moderation").is_empty(), "{quirk:?} {goal}: {:#?}", again.refused);
         let mut print = |_: &Event| {};
         let back = ringwise_apply::rollback(&host(&sim), &store(&dir), 0, &words(), &policy(), &mut print).unwrap();
         assert!(back.put_back_incomplete.is_empty(), "{quirk:?}: {back:#?}");

@@ -1,11 +1,11 @@
 //! Groups that shrink, change or vanish: what an earlier transaction created for them is removed; manual objects stay.
 
 use crate::common::lay::{Lay, differing};
-use ringwise_apply::Verdict;
+use ringwise_apply::RunResult;
 use ringwise_knob::{Address, Reason};
 use ringwise_model::{Action, ConfiguredBy, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};
 use ringwise_plan::Plan;
-use ringwise_testkit::sim::{At, Fault, Times, build};
+use ringwise_testkit::sim::{At, SimulatedFault, Times, build};
 
 fn card() -> Snapshot {
     build::host(8, 2).kernel("6.18.15").mqnic("eth0", 0, 8).linked().done()
@@ -32,13 +32,13 @@ fn mixed() -> Intent {
 }
 
 /// Two queues for two ports: context 1, rules 0 and 1.
-fn laid() -> Lay {
-    laid_on(&card())
+fn applied_layout() -> Lay {
+    applied_layout_on(&card())
 }
 
-fn laid_on(s: &Snapshot) -> Lay {
+fn applied_layout_on(s: &Snapshot) -> Lay {
     let lay = Lay::on(s);
-    assert_eq!(lay.apply(&group(2, &[443, 53])).verdict, Verdict::Applied);
+    assert_eq!(lay.apply(&group(2, &[443, 53])).verdict, RunResult::Applied);
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 443 context 1".into(), "1 53 context 1".into()]));
     lay
 }
@@ -67,7 +67,7 @@ fn table(lay: &Lay) -> Vec<u32> {
 fn settles(lay: &Lay, i: &Intent) -> Plan {
     let p = lay.plan(i);
     let out = lay.run(&p, false);
-    assert_eq!((out.verdict, &out.refused, &out.ignored), (Verdict::Applied, &vec![], &vec![]), "{out:#?}");
+    assert_eq!((out.verdict, &out.refused, &out.ignored), (RunResult::Applied, &vec![], &vec![]), "{out:#?}");
     lay.sim.traffic("eth0");
     let again = lay.plan(i);
     assert!(again.steps.is_empty(), "{:#?}", again.steps);
@@ -82,7 +82,7 @@ fn why<'a>(p: &'a Plan, what: &str) -> (&'a str, &'a Reason) {
 
 #[test]
 fn one_queue_needs_no_context() {
-    let lay = laid();
+    let lay = applied_layout();
     let before = lay.look();
     let p = settles(&lay, &group(1, &[443, 53]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["0 443 queue 0".to_string(), "1 53 queue 0".into()]));
@@ -90,7 +90,7 @@ fn one_queue_needs_no_context() {
     // Rules are removed before the context.
     let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
     assert!(place("eth0 flow rule 0") < place("eth0 RSS context 1"));
-    assert_eq!(lay.rollback(2).verdict, Verdict::Applied);
+    assert_eq!(lay.rollback(2).verdict, RunResult::Applied);
     assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
     // A rollback restores it, and it is again recorded as created for groups.
     settles(&lay, &Intent::default());
@@ -99,14 +99,14 @@ fn one_queue_needs_no_context() {
 
 #[test]
 fn another_flow_and_one_less() {
-    let lay = laid();
+    let lay = applied_layout();
     let p = settles(&lay, &group(2, &[8443]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["2 8443 context 1".to_string()]));
     assert_eq!(why(&p, "eth0 flow rule 0"), ("R4.06", &Reason::FlowNotLed { transaction: 1 }));
     // Other queues and other flows at once: the context is used again.
     settles(&lay, &group(3, &[25]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 25 context 1".to_string()]));
-    assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+    assert_eq!(lay.rollback(0).verdict, RunResult::Applied);
     assert_eq!(differing(&card_as_found(), &lay.look()), Vec::<String>::new());
 }
 
@@ -117,7 +117,7 @@ fn card_as_found() -> Snapshot {
 #[test]
 fn no_groups_any_more() {
     for gone in [mixed(), Intent::default(), Intent { goal: Goal::Stream, ..Intent::default() }] {
-        let lay = laid();
+        let lay = applied_layout();
         let before = table(&Lay::on(&card()));
         assert_ne!(table(&lay), before);
         let p = settles(&lay, &gone);
@@ -126,14 +126,14 @@ fn no_groups_any_more() {
         let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
         assert!(place("eth0 flow rule 1") < place("eth0 RSS context 1"));
         assert!(p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
-        assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+        assert_eq!(lay.rollback(0).verdict, RunResult::Applied);
         assert_eq!(differing(&card_as_found(), &lay.look()), Vec::<String>::new(), "{}", gone.goal);
     }
 }
 
 #[test]
 fn what_others_made_or_changed_stays_and_is_named() {
-    let lay = laid();
+    let lay = applied_layout();
     let other = lay.sim.ethtool_x_new("eth0", &[5; 128]).unwrap();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 action 3 loc 9").unwrap();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 53 action 6 loc 1").unwrap();
@@ -150,8 +150,8 @@ fn what_others_made_or_changed_stays_and_is_named() {
 }
 
 #[test]
-fn a_context_that_somebodys_rule_leads_to_stays() {
-    let lay = laid();
+fn a_context_with_a_rule_of_another_program_stays() {
+    let lay = applied_layout();
     lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 context 1 action 0 loc 9").unwrap();
     // After resizing it still belongs to the group.
     settles(&lay, &group(3, &[443, 53]));
@@ -186,7 +186,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
             }],
             ..Intent::default()
         };
-        assert_eq!(lay.apply(&i).verdict, Verdict::Applied);
+        assert_eq!(lay.apply(&i).verdict, RunResult::Applied);
     };
     let lay = Lay::on(&card());
     on(&lay);
@@ -204,7 +204,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
 fn a_full_table_of_rules_is_used_again() {
     let mut s = card();
     s.nics[0].rules = Fact::Known(Rules { capacity: 2, chooses_location: false, rules: Default::default() });
-    let lay = laid_on(&s);
+    let lay = applied_layout_on(&s);
     settles(&lay, &group(2, &[8443, 25]));
     assert_eq!(rules(&lay), ["0 8443 context 1", "1 25 context 1"]);
 }
@@ -220,42 +220,42 @@ fn where_the_driver_chooses_places_too() {
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["63 443 queue 0".to_string()]));
     settles(&lay, &Intent::default());
     assert_eq!(rules(&lay).len(), 0);
-    assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+    assert_eq!(lay.rollback(0).verdict, RunResult::Applied);
 }
 
 #[test]
 fn a_failure_at_every_write_on_the_way_out() {
     let (p, writes) = {
-        let lay = laid();
+        let lay = applied_layout();
         lay.sim.forget_writes();
         let p = lay.plan(&Intent::default());
-        assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+        assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
         (p, lay.sim.writes())
     };
     assert!(writes > 3, "{writes}");
     for k in 0..writes {
         for errno in [5, 16, 28, 95] {
-            let lay = laid();
+            let lay = applied_layout();
             let before = lay.look();
             lay.sim.forget_writes();
-            lay.sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            lay.sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = lay.run(&p, true);
             let what = format!("errno {errno} at write {k}: {:?}", out.failed);
             match out.verdict {
-                Verdict::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
-                Verdict::Applied => {}
+                RunResult::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
+                RunResult::Applied => {}
                 other => panic!("{what}: {other:?} {:?}", out.put_back_incomplete),
             }
         }
-        for at in [Fault::KillBefore { at: At::Write(k) }, Fault::KillAfter { at: At::Write(k) }] {
-            let lay = laid();
+        for at in [SimulatedFault::KillBefore { at: At::Write(k) }, SimulatedFault::KillAfter { at: At::Write(k) }] {
+            let lay = applied_layout();
             let before = lay.look();
             lay.sim.forget_writes();
             let what = format!("{at:?}");
             lay.sim.fault(at);
             assert!(lay.dies(&p), "{what}");
-            lay.sim.heal();
-            assert_eq!(lay.recover().verdict, Verdict::Recovered, "{what}");
+            lay.sim.clear_faults();
+            assert_eq!(lay.recover().verdict, RunResult::Recovered, "{what}");
             assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}");
             settles(&lay, &Intent::default());
         }
@@ -272,14 +272,14 @@ fn fewer_channels_take_rules_of_groups_with_them() {
     let fewer = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
     let p = lay.plan(&fewer);
     assert!(p.refused.is_empty(), "{:?}", p.refused);
-    assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+    assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
     lay.sim.sleep_past_link();
     assert_eq!((rules(&lay).len(), lay.look().nic("eth0").unwrap().rx_queues.len()), (0, 4));
     assert!(lay.plan(&Intent { queues: Some(4), ..Intent::default() }).steps.is_empty());
 }
 
 #[test]
-fn a_context_on_queues_that_go_is_said_to_move_and_does() {
+fn a_context_on_removed_queues_is_reported_to_move_and_moves() {
     let lay = Lay::on(&card());
     let half: Vec<u32> = (0..128).map(|i| if i < 32 { 1 } else { 6 }).collect();
     assert_eq!(lay.sim.ethtool_x_new("eth0", &half).unwrap(), 1);
@@ -292,7 +292,7 @@ fn a_context_on_queues_that_go_is_said_to_move_and_does() {
         p.warnings
     );
     assert!(!lay.plan(&Intent::default()).warnings.iter().any(|w| w.contains("RSS context")));
-    assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+    assert_eq!(lay.run(&p, false).verdict, RunResult::Applied);
     let nic = lay.sim.nic("eth0").unwrap();
     let then = &nic.rss.known().unwrap().contexts.known().unwrap()[&1].table;
     assert_eq!((&then[..32], &then[32..]), (&half[..32], &vec![2; 96][..]));
@@ -304,10 +304,10 @@ fn a_context_on_queues_that_go_is_said_to_move_and_does() {
 fn without_its_rules_no_queue_is_left_out_of_the_table() {
     let lay = Lay::on(&card());
     let before = lay.look();
-    let refused = || Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always };
+    let refused = || SimulatedFault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always };
     lay.sim.fault(refused());
     let out = lay.apply(&group(2, &[443, 53]));
-    assert_eq!(out.verdict, Verdict::PutBack, "{out:#?}");
+    assert_eq!(out.verdict, RunResult::PutBack, "{out:#?}");
     assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
     // A known refusal is not tried again at any location, and then no queue is excluded from the table.
     let s = lay.look();
@@ -322,7 +322,7 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
 #[test]
 fn each_refused_kind_of_rule_is_remembered() {
     let lay = Lay::on(&card());
-    lay.sim.fault(Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always });
+    lay.sim.fault(SimulatedFault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always });
     let kind = |flow: &str, field: &str| Flow::Match { flow: flow.into(), fields: [(field.into(), "7".into())].into() };
     let mut three = group(2, &[443]);
     three.groups[0].flows.extend([kind("udp4", "vlan"), kind("udp4", "tos")]);
@@ -331,10 +331,10 @@ fn each_refused_kind_of_rule_is_remembered() {
         lay.run(&p, false)
     };
     for known in 1..=3 {
-        assert_eq!(once().verdict, Verdict::PutBack);
+        assert_eq!(once().verdict, RunResult::PutBack);
         assert_eq!(lay.store().learned().unwrap().len(), known);
     }
     let out = once();
-    assert_eq!((out.verdict, rules(&lay)), (Verdict::Applied, vec![]), "{out:#?}");
+    assert_eq!((out.verdict, rules(&lay)), (RunResult::Applied, vec![]), "{out:#?}");
     assert_eq!(lay.store().learned().unwrap().len(), 3);
 }

@@ -321,7 +321,7 @@ fn a_trial_is_confirmed_from_outside() {
 }
 
 #[test]
-fn nobody_confirms_in_time() {
+fn a_trial_that_is_not_confirmed_in_time() {
     let dir = Dir::new("late");
     let lock = dir.lock();
     let mut armed = arm(&dir, &lock);
@@ -475,7 +475,7 @@ fn without_a_guard_a_trial_that_is_over_is_for_recover() {
 }
 
 #[test]
-fn where_no_guard_can_be_started_it_says_why() {
+fn a_guard_that_cannot_be_started_is_reported() {
     let dir = Dir::new("none");
     let lock = dir.lock();
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };

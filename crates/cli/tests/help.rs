@@ -134,7 +134,7 @@ fn commands_take_precedence_over_topics() {
 }
 
 #[test]
-fn the_page_of_rfs_says_when_a_flow_moves() {
+fn the_page_of_rfs_explains_when_a_flow_moves() {
     let page = page(&["help", "rfs"]).split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "It has one table for the host",

@@ -21,7 +21,7 @@ fn field<'l>(l: &'l Line, name: &str) -> Option<&'l str> {
 }
 
 #[test]
-fn the_beginning_says_who_and_why() {
+fn the_first_line_names_who_and_why() {
     let l = line(&Event::Begun { transaction: 13, steps: 2 });
     assert_eq!(l.message, "begins: 2 changes by root (sudo: anna) (CHG-4711)");
     assert_eq!(field(&l, "RINGWISE_WHO"), Some("root (sudo: anna)"));

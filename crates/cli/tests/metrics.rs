@@ -45,7 +45,7 @@ fn ringwise(args: &[&str]) -> Command {
     c
 }
 
-fn said(o: &Output) -> (Option<i32>, String) {
+fn status_and_stderr(o: &Output) -> (Option<i32>, String) {
     (o.status.code(), String::from_utf8_lossy(&o.stderr).into_owned())
 }
 
@@ -100,11 +100,11 @@ fn a_file_whole_or_not_at_all() {
     let dir = Dir::new("file");
     let (rec, to) = (dir.recording().display().to_string(), dir.0.join("out"));
     let words = to.display().to_string();
-    let (status, err) = said(&ringwise(&["--replay", &rec, "--textfile", &words]).output().unwrap());
+    let (status, err) = status_and_stderr(&ringwise(&["--replay", &rec, "--textfile", &words]).output().unwrap());
     assert_eq!(status, Some(1), "no such directory: {err}");
     assert!(err.contains("out"), "{err}");
     std::fs::create_dir(&to).unwrap();
-    let (status, err) = said(&ringwise(&["--replay", &rec, "--textfile", &words]).output().unwrap());
+    let (status, err) = status_and_stderr(&ringwise(&["--replay", &rec, "--textfile", &words]).output().unwrap());
     assert_eq!((status, err.as_str()), (Some(0), ""));
     let names: Vec<_> = std::fs::read_dir(&to).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["ringwise.prom"]);
@@ -121,7 +121,7 @@ fn a_file_whole_or_not_at_all() {
                 .unwrap();
             c.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
             let o = c.wait_with_output().unwrap();
-            assert_eq!(said(&o), (Some(0), String::new()), "{text}");
+            assert_eq!(status_and_stderr(&o), (Some(0), String::new()), "{text}");
         }
         None => skipped("promtool reads the page", "promtool is not in the cache (cargo xtask setup --lane all)"),
     }
@@ -134,7 +134,7 @@ fn findings_of_a_live_host() {
     let (to, state) = (dir.0.display().to_string(), dir.0.join("state").display().to_string());
     let page = |more: &[&str]| {
         let o = ringwise(&[&["--textfile", &to, "--state-dir", &state], more].concat()).output().unwrap();
-        assert_eq!(said(&o).0, Some(0), "{}", said(&o).1);
+        assert_eq!(status_and_stderr(&o).0, Some(0), "{}", status_and_stderr(&o).1);
         std::fs::read_to_string(dir.0.join("ringwise.prom")).unwrap()
     };
     let text = page(&[]);
@@ -159,12 +159,12 @@ fn what_makes_no_sense_is_usage() {
         &["--max-series", "5"],
         &["--replay", "x", "eth0"],
     ] {
-        let (status, err) = said(&ringwise(args).output().unwrap());
+        let (status, err) = status_and_stderr(&ringwise(args).output().unwrap());
         assert_eq!(status, Some(2), "{args:?}: {err}");
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
-    let (status, err) = said(&ringwise(&["--listen", &at]).output().unwrap());
+    let (status, err) = status_and_stderr(&ringwise(&["--listen", &at]).output().unwrap());
     assert!(status == Some(1) && err.contains(&at), "{err}");
 }
 

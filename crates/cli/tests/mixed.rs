@@ -5,16 +5,16 @@ use std::process::Command;
 use crate::common::lay::{Lay, differing};
 use crate::common::schema::check;
 use crate::common::{golden, newest_schema, root};
-use ringwise_apply::{Outcome, Verdict};
+use ringwise_apply::{Outcome, RunResult};
 use ringwise_knob::{Address, Setting, compare};
 use ringwise_model::errno::{EIO, ENOSPC, EOPNOTSUPP};
 use ringwise_model::{
     ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, NotSampled, Snapshot, Table, Wish,
 };
-use ringwise_plan::{BulkPolicy, GroupSizes, Plan, SampledGroups, Undecided};
+use ringwise_plan::{BulkPolicy, GroupSizes, GroupsUndecided, Plan, SampledGroups};
 use ringwise_render::plan as page;
 use ringwise_testkit::lane::everything;
-use ringwise_testkit::sim::{At, Fault, Times, build};
+use ringwise_testkit::sim::{At, SimulatedFault, Times, build};
 use ringwise_text::Style;
 
 /// A NIC with eight queues that supports all knobs.
@@ -48,7 +48,7 @@ fn all_of_it_and_the_second_plan_is_empty() {
     assert_eq!(has(|a| matches!(a, Address::FlowRule { .. })), 2);
     assert_eq!(has(|a| matches!(a, Address::RssTable { .. })), 1);
     let out = lay.run(&p, false);
-    assert_eq!((out.verdict, out.refused.len(), out.failed.is_none()), (Verdict::Applied, 0, true), "{out:#?}");
+    assert_eq!((out.verdict, out.refused.len(), out.failed.is_none()), (RunResult::Applied, 0, true), "{out:#?}");
     lay.sim.traffic("eth0");
     let again = lay.plan(&intent());
     assert!(again.steps.is_empty(), "{:#?}", again.steps);
@@ -62,7 +62,7 @@ fn on_igb_the_policy_is_what_it_takes() {
         let lay = Lay::on(&build::host(8, 2).kernel(kernel).igb("eth0", 0, 8).linked().done());
         let mixed = Intent { goal: Goal::Mixed, ..Intent::default() };
         let out = lay.apply(&mixed);
-        assert_eq!((out.verdict, out.refused.len(), out.instead.len()), (Verdict::Applied, 0, 0), "{out:#?}");
+        assert_eq!((out.verdict, out.refused.len(), out.instead.len()), (RunResult::Applied, 0, 0), "{out:#?}");
         assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], usecs);
         let again = lay.plan(&mixed);
         assert!(again.steps.is_empty(), "{:#?}", again.steps);
@@ -81,14 +81,14 @@ fn on_igb_a_refused_wish_takes_nothing_with_it() {
         params_by: Default::default(),
     };
     let out = lay.apply(&Intent { wishes: vec![wish], ..Intent::default() });
-    assert_eq!((out.verdict, out.instead.len()), (Verdict::Applied, 1), "{out:#?}");
+    assert_eq!((out.verdict, out.instead.len()), (RunResult::Applied, 1), "{out:#?}");
     assert_eq!(out.instead[0].failure.errno, Some(22));
     assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], 62);
 }
 
 /// By ioctl (6.12) and by netlink: contexts 1 and 2 do not exist, neither before nor after.
 #[test]
-fn a_context_has_the_number_that_was_asked_for() {
+fn a_context_has_the_requested_number() {
     for kernel in ["6.12.48", "6.18.15"] {
         let lay = Lay::on(&build::host(8, 2).kernel(kernel).mqnic("eth0", 0, 8).linked().done());
         let knob = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
@@ -99,7 +99,7 @@ fn a_context_has_the_number_that_was_asked_for() {
             params_by: Default::default(),
         };
         let i = Intent { wishes: vec![wish], ..Intent::default() };
-        assert_eq!(lay.apply(&i).verdict, Verdict::Applied, "{kernel}");
+        assert_eq!(lay.apply(&i).verdict, RunResult::Applied, "{kernel}");
         let now = lay.look();
         let contexts = now.nics[0].rss.known().unwrap().contexts.known().unwrap();
         assert_eq!(contexts.keys().collect::<Vec<_>>(), [&3], "{kernel}");
@@ -111,7 +111,7 @@ fn a_context_has_the_number_that_was_asked_for() {
 fn writes() -> (Plan, usize) {
     let first = Lay::on(&sim());
     let p = first.plan(&intent());
-    assert_eq!(first.run(&p, true).verdict, Verdict::Applied);
+    assert_eq!(first.run(&p, true).verdict, RunResult::Applied);
     let writes = first.sim.writes();
     assert!(writes > 20, "{writes}");
     (p, writes)
@@ -134,7 +134,7 @@ fn all_but_that(lay: &Lay, p: &Plan, out: &Outcome, what: &str) {
     let planned: Vec<Address> = again.steps.iter().filter_map(|s| s.setting.address()).collect();
     assert!(!planned.is_empty() && planned.iter().all(|a| lost.contains(a)), "{what}: {planned:?}, lost {lost:?}");
     let second = lay.run(&again, false);
-    assert_eq!((second.verdict, second.refused.len(), second.instead.len()), (Verdict::Applied, 0, 0), "{what}");
+    assert_eq!((second.verdict, second.refused.len(), second.instead.len()), (RunResult::Applied, 0, 0), "{what}");
     lay.sim.traffic("eth0");
     assert!(lay.plan(&intent()).steps.is_empty(), "{what}");
 }
@@ -149,19 +149,19 @@ fn a_failure_at_every_write_puts_everything_back() {
         for (errno, strict) in [(EIO, false)].into_iter().chain(tried.into_iter().map(|e| (e, true))) {
             let lay = Lay::on(&sim());
             let before = lay.look();
-            lay.sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            lay.sim.fault(SimulatedFault::Fail { at: At::Write(k), errno, times: Times::Once });
             let out = lay.run(&p, strict);
             let what = format!("errno {errno} at write {k}: {:?}", out.failed);
             match out.verdict {
                 // An alternative setting was used, or the step may be refused (an interrupt that cannot move).
-                Verdict::Applied if !out.instead.is_empty() || (!strict && !out.refused.is_empty()) => {
+                RunResult::Applied if !out.instead.is_empty() || (!strict && !out.refused.is_empty()) => {
                     all_but_that(&lay, &p, &out, &what);
                 }
-                Verdict::Applied => {
+                RunResult::Applied => {
                     lay.sim.traffic("eth0");
                     assert!(lay.plan(&intent()).steps.is_empty(), "{what}");
                 }
-                Verdict::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
+                RunResult::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
                 other => panic!("{what}: {other:?} {:?}", out.put_back_incomplete),
             }
         }
@@ -172,14 +172,14 @@ fn a_failure_at_every_write_puts_everything_back() {
 fn killed_at_every_write_it_is_recovered() {
     let (p, writes) = writes();
     for k in 0..writes {
-        for at in [Fault::KillBefore { at: At::Write(k) }, Fault::KillAfter { at: At::Write(k) }] {
+        for at in [SimulatedFault::KillBefore { at: At::Write(k) }, SimulatedFault::KillAfter { at: At::Write(k) }] {
             let lay = Lay::on(&sim());
             let before = lay.look();
             let what = format!("{at:?}");
             lay.sim.fault(at);
             assert!(lay.dies(&p), "{what}");
-            lay.sim.heal();
-            assert_eq!(lay.recover().verdict, Verdict::Recovered, "{what}");
+            lay.sim.clear_faults();
+            assert_eq!(lay.recover().verdict, RunResult::Recovered, "{what}");
             assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}");
         }
     }
@@ -226,7 +226,7 @@ fn a_recording_cannot_be_sampled() {
     };
     let (without, with) = (run(&[]), run(&["--sample", "2s"]));
     assert_eq!((&with.target, &with.groups), (&without.target, &without.groups));
-    let why = Undecided::NotSampled { why: NotSampled::NotRecorded };
+    let why = GroupsUndecided::NotSampled { why: NotSampled::NotRecorded };
     let undecided = |s: &SampledGroups| s.sizes == GroupSizes::Kept { why } && s.policy == BulkPolicy::Kept { why };
     assert!(!with.sampled.is_empty() && with.sampled.iter().all(undecided), "{:?}", with.sampled);
     let said = |p: &Plan| p.warnings.iter().any(|w| w.contains("cannot be sampled"));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::releases::Shared;
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::Fact;
-use ringwise_sys::{Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Host};
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Sim, build};
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn capture(file: &Path, host_name: &str) {
     let mut s = build::host(8, 2).igb("eth0", 0, 8).virtio("eth1", 1, 4).done();
     s.host.name = Fact::Known(host_name.into());
     let sim: Arc<dyn Host> = Arc::new(Sim::new(&s));
-    let recorder = Arc::new(Recorder::new(Shared(sim)));
+    let recorder = Arc::new(CaptureRecorder::new(Shared(sim)));
     let recording: Arc<dyn Host> = recorder.clone();
     snapshot(&recording, &Options::all()).unwrap();
     let mut r = recorder.finish();

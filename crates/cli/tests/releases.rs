@@ -6,14 +6,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::common::root;
-use ringwise_apply::{Ending, Policy, Request, Store, TransactionKind, Verdict};
+use ringwise_apply::{Ending, Policy, Request, RunResult, Store, TransactionKind};
 use ringwise_discover::{Options, snapshot};
 use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, compare, live};
 use ringwise_model::{Intent, Requested, Snapshot};
 use ringwise_plan::{Plan, plan};
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 use ringwise_testkit::dir::Dir;
-use ringwise_testkit::sim::{At, Fault, Sim, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build};
 
 fn releases() -> Vec<PathBuf> {
     let dir = root().join("fixtures/releases");
@@ -74,7 +74,7 @@ fn write_release(dir: &Path) {
     let sim = sim();
     let host: Arc<dyn Host> = sim.clone();
     std::fs::create_dir_all(dir).unwrap();
-    let recorder = Arc::new(Recorder::new(Shared(host.clone())));
+    let recorder = Arc::new(CaptureRecorder::new(Shared(host.clone())));
     let recording: Arc<dyn Host> = recorder.clone();
     let now = look(&recording);
     recorder.finish().write_tar(&dir.join("capture.tar.gz")).unwrap();
@@ -87,11 +87,11 @@ fn write_release(dir: &Path) {
         let request = request(&now, wanted, if_refused);
         ringwise_apply::run(&host, &request, &store, &policy, &mut |_| {}).unwrap()
     };
-    assert_eq!(run(&first(), IfRefused::PutBack).verdict, Verdict::Applied);
+    assert_eq!(run(&first(), IfRefused::PutBack).verdict, RunResult::Applied);
     // A setting that the device accepts and ignores, which is learned.
-    sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
+    sim.fault(SimulatedFault::Ignore { at: At::Matching("tx-5".into()) });
     assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
-    sim.heal();
+    sim.clear_faults();
     let request = Request {
         who: "root".into(),
         argv: ["ringwise", "rollback", "2"].map(String::from).into(),
@@ -202,7 +202,7 @@ fn journals_ledger_and_what_was_learned() {
             // It recorded the command line as one text. The request is unknown, and is not derived from that text.
             assert!(list.iter().all(|e| e.requested.is_none() && e.argv.is_empty()), "{name}");
         } else {
-            let apply = |e: &&ringwise_apply::Entry| e.kind == TransactionKind::Apply;
+            let apply = |e: &&ringwise_apply::HistoryEntry| e.kind == TransactionKind::Apply;
             assert!(list.iter().all(|e| !e.argv.is_empty()), "{name}");
             assert!(list.iter().filter(apply).all(|e| e.requested == Some(requested())), "{name}");
         }
@@ -211,7 +211,7 @@ fn journals_ledger_and_what_was_learned() {
         // This version can roll back with the ledger of that version.
         let request = Request { who: "root".into(), ..Request::default() };
         let out = ringwise_apply::rollback(&host, &store, 0, &request, &Policy::default(), &mut |_| {}).unwrap();
-        assert_eq!(out.verdict, Verdict::Applied, "{name}: {:?}", out.failed);
+        assert_eq!(out.verdict, RunResult::Applied, "{name}: {:?}", out.failed);
         let now = look(&host);
         for s in first() {
             let was = live(&before, &s.address().unwrap()).known().cloned().unwrap();

@@ -3,8 +3,8 @@
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_model::{Counter, CounterValues, CpuId, IrqId};
-use ringwise_observe::{Comparison, Counters, Counts, CpuSample, Layout, Link, Rates, Source, Wiring};
-use ringwise_render::report::{Report, Span, html, json, text};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, LinkCounters, Rates, Source, WindowComparison, Wiring};
+use ringwise_render::report::{Span, TransactionReport, html, json, text};
 use ringwise_text::Style;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn sample(n: u64, rx: u64, part: [u64; 4], lost: u64, on: [u32; 4]) -> Counters 
         let ticks = [("softirq", soft(c) * n), ("idle", (100 - soft(c)) * n)];
         CpuSample { counts: typed(&[&rest[..], &ticks, &net[..]].concat()), ..CpuSample::default() }
     };
-    let link = Link {
+    let link = LinkCounters {
         ifindex: 2,
         counts: counts(&[
             ("rx_packets", rx * n),
@@ -60,13 +60,13 @@ fn sample(n: u64, rx: u64, part: [u64; 4], lost: u64, on: [u32; 4]) -> Counters 
     }
 }
 
-fn report(after: bool) -> Report {
+fn report(after: bool) -> TransactionReport {
     let rates = |a, b| Rates::between(&layout(), &a, &b).unwrap();
     let bad = |n| sample(n, 771_000, [700, 100, 100, 100], 41_180, [0, 0, 0, 0]);
     let good = |n| sample(n, 812_000, [250, 250, 250, 250], 0, [0, 1, 2, 3]);
     let (before, second) = (rates(bad(100), bad(400)), rates(good(410), good(710)));
-    let comparison = Comparison::of(&before, after.then_some(&second));
-    Report {
+    let comparison = WindowComparison::of(&before, after.then_some(&second));
+    TransactionReport {
         host: "edge3".into(),
         transaction: 14,
         title: "goal forward".into(),

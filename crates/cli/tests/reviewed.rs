@@ -54,7 +54,7 @@ fn known(path: &str) -> Value {
 }
 
 #[test]
-fn a_file_says_when_it_was_made_and_until_when_it_holds() {
+fn a_plan_file_contains_its_time_and_its_expiry() {
     let dir = Dir::named("reviewed-stamp");
     let doc = plan_for_here(&dir.0, "a.plan", &[]);
     let stamp = &doc["file"];
@@ -98,7 +98,7 @@ fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at
 }
 
 #[test]
-fn a_file_and_an_interface_are_told_apart_or_refused() {
+fn a_file_and_an_interface_are_distinguished_or_refused() {
     let dir = Dir::named("reviewed-apart");
     plan_for_here(&dir.0, "x.plan", &[]);
     std::fs::copy(dir.0.join("x.plan"), dir.0.join("lo")).unwrap();
@@ -132,7 +132,7 @@ fn adopt_needs_devices_or_all_and_something_in_force() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_needs_somebody() {
+fn an_unreadable_record_needs_attention() {
     let dir = Dir::named("reviewed-unreadable");
     std::fs::write(dir.0.join("state"), "no directory").unwrap();
     let (status, out, _) = run(&dir.0, &["status"]);

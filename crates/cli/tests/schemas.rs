@@ -8,16 +8,16 @@ use crate::common::plans::edge3_plan;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Failure, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, Standing,
-    TransactionKind, TrialResult, Verdict, Verify,
+    Ending, Failure, HistoryEntry, Holder, Ignored, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused, RunResult,
+    SettingInEffect, TransactionKind, TrialResult, Verify,
 };
 use ringwise_knob::learned::LearnedWrite;
-use ringwise_knob::{Learned, ManualChange, Match, Origin, Setting, Window};
+use ringwise_knob::{ChangeWindow, Learned, ManualChange, Match, Origin, Setting};
 use ringwise_model::{
     CpuId, CpuSet, DevId, Fact, Goal, Intent, NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, Snapshot,
     Subject, TrafficSample, Unread,
 };
-use ringwise_observe::{How, Stuck};
+use ringwise_observe::{StallKind, Stuck};
 use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
 use ringwise_render::json::{Document, snapshot};
 use ringwise_render::verify_history::{self, InterruptCount, Observed};
@@ -112,7 +112,7 @@ fn hand_made_ones_too() {
     let mut plan = edge3_plan(&edge3());
     holds("ringwise.plan", &serde_json::to_value(&plan).unwrap());
     let applied = plan.steps[0].setting.clone();
-    let changed = Some(Window { after: 1_795_183_330, by: None });
+    let changed = Some(ChangeWindow { after: 1_795_183_330, by: None });
     let hand =
         ManualChange { origin: Origin::ByHand, setting: setting(), applied: applied.clone(), transaction: 3, changed };
     plan.kept = vec![ringwise_plan::KeptChange { hand: hand.clone(), wanted: applied }];
@@ -209,16 +209,16 @@ fn programs() -> ProgramReport {
 #[test]
 fn outcomes_verify_history() {
     let o = outcome();
-    assert_eq!(o.verdict, Verdict::PutBackIncomplete);
+    assert_eq!(o.verdict, RunResult::PutBackIncomplete);
     holds("ringwise.outcome", &serde_json::to_value(&o).unwrap());
     let v = Verify {
         schema: "ringwise.verify".into(),
         version: 1,
-        settings: vec![Standing {
+        settings: vec![SettingInEffect {
             transaction: 3,
             unix_time: 1_795_183_327,
             adopted: true,
-            changed: Some(Window { after: 1_795_183_330, by: Some(1_795_183_360) }),
+            changed: Some(ChangeWindow { after: 1_795_183_330, by: Some(1_795_183_360) }),
             want: setting(),
             now: Fact::Known(Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() }),
             how: Match::Differs,
@@ -273,7 +273,7 @@ fn outcomes_verify_history() {
         (verify_history::document(&alone, &Observed::default())["attention"].clone(), alone.exit_status()),
         (json!([]), 0)
     );
-    let e = Entry {
+    let e = HistoryEntry {
         id: 13,
         kind: TransactionKind::Rollback { before: 12 },
         title: ringwise_model::Title::Rollback { of: 12 },
@@ -290,8 +290,8 @@ fn outcomes_verify_history() {
         ending: Ending::Closed { why: "another boot".into() },
         trial: Some(on_trial(TrialResult::Confirmed { by: Some("anna".into()) })),
         stuck: vec![
-            Stuck { dev: "eth1".into(), queue: 3, how: How::NothingCompleted { ms: 3000, bytes: 3028 } },
-            Stuck { dev: "eth1".into(), queue: 4, how: How::TimedOut { times: 1 } },
+            Stuck { dev: "eth1".into(), queue: 3, how: StallKind::NothingCompleted { ms: 3000, bytes: 3028 } },
+            Stuck { dev: "eth1".into(), queue: 4, how: StallKind::TimedOut { times: 1 } },
         ],
         damaged: 2,
         undone_by: None,

@@ -211,7 +211,7 @@ fn q_and_signals_give_the_terminal_back() {
 }
 
 #[test]
-fn an_error_is_said_on_the_first_screen() {
+fn an_error_is_shown_on_the_first_screen() {
     let copy = std::env::temp_dir().join(format!("ringwise-screen-{}.rec", std::process::id()));
     std::fs::copy(recording(), &copy).unwrap();
     let mut p = Person::start(watch(&["--replay", copy.to_str().unwrap()]), 80, 24);

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use crate::common::schema::check;
 use crate::common::*;
-use ringwise_apply::{Ending, Entry, ProcessId, TransactionKind};
+use ringwise_apply::{Ending, HistoryEntry, ProcessId, TransactionKind};
 use ringwise_daemon::ServiceState;
 use ringwise_model::Title;
 use ringwise_render::status::{self, HostStatus, StatusOptions};
@@ -178,8 +178,8 @@ fn a_hostile_file_keeps_to_its_lines() {
     }
 }
 
-fn entry(id: u64, kind: TransactionKind, title: Title, who: &str) -> Entry {
-    Entry {
+fn entry(id: u64, kind: TransactionKind, title: Title, who: &str) -> HistoryEntry {
+    HistoryEntry {
         id,
         kind,
         title,
@@ -210,10 +210,10 @@ fn a_rollback_is_proposed_for_what_a_person_applied() {
     let keep = |id| entry(id, TransactionKind::Apply, Title::Keep { devs: vec!["eth0".into()] }, "ringwise daemon");
     let list = [entry(3, TransactionKind::Apply, goal(), "root"), keep(4), keep(5)];
     assert!(!list[0].is_of_service() && list[1].is_of_service());
-    let proposed = |list: &[Entry]| verify_history::to_undo(list).map(|e| e.id);
+    let proposed = |list: &[HistoryEntry]| verify_history::to_undo(list).map(|e| e.id);
     assert_eq!(proposed(&list), Some(3), "it also undoes 4 and 5");
     assert_eq!(proposed(&list[1..]), Some(5));
-    let undone = Entry { undone_by: Some(6), ..list[0].clone() };
+    let undone = HistoryEntry { undone_by: Some(6), ..list[0].clone() };
     let back = entry(6, TransactionKind::Rollback { before: 3 }, Title::Rollback { of: 3 }, "root");
     assert_eq!(proposed(&[undone, back]), None);
     let text = verify_history::history(&list, false, &Style::plain(Some(80)));

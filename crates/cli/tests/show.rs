@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_model::*;
-use ringwise_render::compare::{Side, sides_json};
+use ringwise_render::compare::{ComparedSide, sides_json};
 use ringwise_render::{show, table};
 use ringwise_text::Style;
 
@@ -149,7 +149,7 @@ fn unknown_settings_are_not_compared() {
     let one = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
     one.rx_queues.truncate(1);
     let devs = ["eth1".to_string()];
-    let both = [Side { source: "a", host: &old }, Side { source: "b", host: &s }];
+    let both = [ComparedSide { source: "a", host: &old }, ComparedSide { source: "b", host: &s }];
     let doc = sides_json(&both, &devs);
     let has = |what: &str| doc["interfaces"][0][what].as_array().unwrap().iter().any(|n| n == "RPS");
     assert!(has("same") && !has("unknown"), "{doc}");
@@ -179,7 +179,7 @@ fn a_comparison_has_the_values_of_the_snapshot() {
     n.features = Fact::Known([on("rx-ntuple-filter"), on("rx-gro")].into());
     n.rules = Fact::Known(Rules { capacity: 64, chooses_location: false, rules: Default::default() });
 
-    let both = [Side { source: "a", host: &old }, Side { source: "b", host: &new }];
+    let both = [ComparedSide { source: "a", host: &old }, ComparedSide { source: "b", host: &new }];
     let doc = sides_json(&both, &["eth1".to_string()]);
     let wrong = schema::check(&newest_schema("ringwise.comparison"), &doc);
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -224,7 +224,7 @@ fn a_comparison_has_the_values_of_the_snapshot() {
     let n = new.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
     (n.rx_queues, n.tx_queues) = (vec![], vec![]);
     n.unread = vec![Unread::new("queues", Some(13), "permission denied").of(Subject::Queues)];
-    let both = [Side { source: "a", host: &old }, Side { source: "b", host: &new }];
+    let both = [ComparedSide { source: "a", host: &old }, ComparedSide { source: "b", host: &new }];
     let doc = sides_json(&both, &["eth1".to_string()]);
     assert!(schema::check(&newest_schema("ringwise.comparison"), &doc).is_empty(), "{doc:#}");
     let differs = doc["interfaces"][0]["differs"].as_array().unwrap();

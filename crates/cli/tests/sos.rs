@@ -205,7 +205,7 @@ fn cut_short_or_not_there() {
 }
 
 #[test]
-fn queues_that_nobody_printed_are_unknown_not_none() {
+fn queues_that_are_not_printed_are_unknown_not_none() {
     let dir = changed("queues", |path, bytes| (!path.contains("/ethtool_-l_")).then_some(bytes));
     let from = dir.0.display().to_string();
     for args in [&["show", "--from", &from][..], &["show", "eth0", "--from", &from], &["plan", "--from", &from]] {

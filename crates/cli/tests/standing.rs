@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_apply::{
-    Ending, Entry, Event, Failure, Happened, NotPutBack, Outcome, Phase, Standing, TransactionKind, Verify,
+    DriftCause, Ending, Event, Failure, HistoryEntry, NotPutBack, Outcome, Phase, SettingInEffect, TransactionKind,
+    Verify,
 };
 use ringwise_cli::logbook;
-use ringwise_knob::{Match, Setting, VectorName, Window};
+use ringwise_knob::{ChangeWindow, Match, Setting, VectorName};
 use ringwise_model::{Boot, CpuId, Fact, Snapshot, Unread};
-use ringwise_observe::How;
+use ringwise_observe::StallKind;
 use ringwise_plan::{ProgramCpus, ProgramReport, ProposedFor};
-use ringwise_render::manual_changes::{Advice, Evidence};
-use ringwise_render::outcome::{self, Before};
+use ringwise_render::manual_changes::{Advice, DriftEvidence};
+use ringwise_render::outcome::{self, ValuesBefore};
 use ringwise_render::status::{self, HostStatus, StatusOptions, UnrestoredSettings};
 use ringwise_render::verify_history::{self, InterruptCount, Observed};
 use ringwise_text::Style;
@@ -51,7 +52,7 @@ fn outcome(verdict: &str) -> Outcome {
 
 #[test]
 fn a_line_as_it_happens() {
-    let before: Before = [(irq(0, "8").address().unwrap(), "0-15".to_string())].into();
+    let before: ValuesBefore = [(irq(0, "8").address().unwrap(), "0-15".to_string())].into();
     let style = Style::plain(Some(80));
     let done = |setting: Setting, how: Match| Event::Done {
         phase: Phase::Apply,
@@ -90,13 +91,13 @@ fn what_came_of_it() {
 }
 
 fn drift() -> Verify {
-    let standing = |q: u32, want: &str, now: &str, how: Match| Standing {
+    let standing = |q: u32, want: &str, now: &str, how: Match| SettingInEffect {
         transaction: 12,
         unix_time: 1_795_183_300,
         adopted: false,
         want: irq(q, want),
         now: Fact::Known(irq(q, now)),
-        changed: (how == Match::Differs).then_some(Window { after: 1_795_183_330, by: Some(1_795_183_360) }),
+        changed: (how == Match::Differs).then_some(ChangeWindow { after: 1_795_183_330, by: Some(1_795_183_360) }),
         how,
     };
     Verify {
@@ -115,8 +116,8 @@ fn drift() -> Verify {
     }
 }
 
-fn entry(id: u64) -> Entry {
-    Entry {
+fn entry(id: u64) -> HistoryEntry {
+    HistoryEntry {
         id,
         kind: if id == 13 { TransactionKind::Rollback { before: 12 } } else { TransactionKind::Apply },
         title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Forward },
@@ -168,14 +169,14 @@ fn drift_is_reported_setting_by_setting() {
             ..seen(5, "11", Some(""), Some(0))
         },
         InterruptCount {
-            stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }),
+            stuck: Some(StallKind::NothingCompleted { ms: 3000, bytes: 3028 }),
             ..seen(6, "13", Some(""), Some(0))
         },
     ];
     let advice = Advice {
         again: Some("ringwise apply --goal forward".into()),
         last: Some(12),
-        evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
+        evidence: DriftEvidence { devices: vec![("eth2".into(), DriftCause::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };
     let programs = programs();
@@ -225,7 +226,7 @@ fn programs() -> ProgramReport {
 
 #[test]
 fn history_newest_first() {
-    let list: Vec<Entry> = (11..=14).map(entry).collect();
+    let list: Vec<HistoryEntry> = (11..=14).map(entry).collect();
     let style = Style::plain(Some(100));
     golden(
         "history.txt",
@@ -236,7 +237,7 @@ fn history_newest_first() {
 
 #[test]
 fn repeated_transactions_of_the_service_share_a_line() {
-    let keep = |id, dev: &str| Entry {
+    let keep = |id, dev: &str| HistoryEntry {
         title: ringwise_model::Title::Keep { devs: vec![dev.into()] },
         kind: TransactionKind::Apply,
         ending: Ending::Kept,
@@ -288,7 +289,7 @@ fn what_the_next_boot_applies() {
 }
 
 #[test]
-fn the_first_line_says_whether_anything_is_wrong() {
+fn the_first_line_shows_whether_anything_is_wrong() {
     let page = |s: &Snapshot, st: &HostStatus| status::page(s, st, StatusOptions::default(), &Style::plain(Some(100)));
     let first = |s: &Snapshot, st: &HostStatus| page(s, st).lines().next().unwrap().to_string();
     let mut st = HostStatus { verify: Some(drift()), last: Some(entry(12)), ..HostStatus::default() };
@@ -378,8 +379,8 @@ fn a_plan_for_many_interfaces_repeats_nothing() {
 }
 
 #[test]
-fn what_could_not_be_put_back_needs_somebody() {
-    let ended = |id: u64, ending: Ending| Entry { ending, undone_by: None, ..entry(id) };
+fn unrestored_settings_need_attention() {
+    let ended = |id: u64, ending: Ending| HistoryEntry { ending, undone_by: None, ..entry(id) };
     let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
     assert_eq!(verify_history::to_recover(&stuck).map(|e| e.id), Some(12));
     // A later transaction has overridden it.

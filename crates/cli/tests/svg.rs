@@ -302,7 +302,7 @@ fn the_verdict_names_what_is_wrong() {
 }
 
 #[test]
-fn what_is_unknown_is_said() {
+fn unknown_values_are_reported() {
     let mut s = edge3();
     let (text, parts) = drawn(&s, "eth3");
     assert!(text.contains("link down"));

@@ -5,19 +5,19 @@ use std::process::Command;
 
 use serde_json::Value;
 
-pub(crate) struct Answer {
+pub(crate) struct CommandOutput {
     pub(crate) status: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
 /// Runs the program about a recorded host; `file` is below `fixtures/hosts`.
-pub(crate) fn ringwise(file: &str, args: &[&str]) -> Answer {
+pub(crate) fn ringwise(file: &str, args: &[&str]) -> CommandOutput {
     let hosts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
     let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
     let o = c.current_dir(hosts).args(args).args(["--from", file]).output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
-    Answer { status: o.status.code(), out: text(o.stdout), err: text(o.stderr) }
+    CommandOutput { status: o.status.code(), out: text(o.stdout), err: text(o.stderr) }
 }
 
 /// A tree of `/proc` and `/sys` files that lacks the nodes, the interrupts' CPUs and the queues of eth1.

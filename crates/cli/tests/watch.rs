@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_model::{Counter, CounterValues, CpuCounter, CpuId, IrqId, NodeId};
-use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, LinkCounters, Source, Wiring};
 use serde_json::{Value, json};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
@@ -38,7 +38,7 @@ fn layout() -> Layout {
 /// Second `n` of a router: eth1 receives on queue 0 and a little on queue 1, eth2 sends it on.
 fn sample(n: u64) -> Counters {
     let queue = |packets: u64, drops: u64| typed(&[("packets", packets), ("bytes", packets * 60), ("drops", drops)]);
-    let link = |index, rx: u64, tx: u64, lost: u64, queues: [[u64; 2]; 2]| Link {
+    let link = |index, rx: u64, tx: u64, lost: u64, queues: [[u64; 2]; 2]| LinkCounters {
         ifindex: index,
         counts: counts(&[
             ("rx_packets", rx),
@@ -210,16 +210,16 @@ fn flows_against_their_schema() {
     use ringwise_flow::UdpPortsGain;
     use ringwise_kfmt::packet::{Flow, frame_of};
     use ringwise_kfmt::traffic_class::TrafficClass;
-    use ringwise_observe::{FlowRules, Means};
+    use ringwise_observe::{AvailableRemedies, FlowRules};
     use ringwise_tui::lines::{Shape, flows};
     let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     let mut i = flows::Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..flows::Interval::default() };
-    i.means = Some(Means {
+    i.means = Some(AvailableRemedies {
         dev: "eth1".into(),
         cpus: "0-3".parse().unwrap(),
         udp_fields: [("udp4", "sd".to_string())].into(),
         flow_rules: FlowRules::Off,
-        ..Means::default()
+        ..AvailableRemedies::default()
     });
     i.udp_ports = Some(UdpPortsGain {
         flow_types: vec!["udp4"],

@@ -3,7 +3,7 @@
 use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, NicKind, Snapshot, Wish};
 
 use crate::matches::{UndecidedGroup, applying, devices, matching, named, selects};
-use crate::value::{Config, Entry, HostPart, Matcher};
+use crate::value::{Config, HostPart, InterfaceEntry, Matcher};
 use crate::words::is_glob;
 use crate::{layers, merge};
 
@@ -129,12 +129,12 @@ pub fn applicable(config: &Config, s: &Snapshot) -> Applicable {
 
 /// The name of each interface that an entry matches, with the entry. Two entries for one interface are an error.
 fn owned<'a>(
-    entries: &[Entry],
+    entries: &[InterfaceEntry],
     nics: &'a [Nic],
     wrong: &mut Vec<String>,
     notes: &mut Vec<String>,
-) -> Vec<(&'a str, Entry)> {
-    let mut owner: Vec<(&str, &Entry)> = Vec::new();
+) -> Vec<(&'a str, InterfaceEntry)> {
+    let mut owner: Vec<(&str, &InterfaceEntry)> = Vec::new();
     for e in entries {
         let found = devices(&e.matcher, nics, &e.by, wrong);
         if found.is_empty() {
@@ -164,7 +164,7 @@ fn owned<'a>(
 }
 
 /// Merges an entry into what is configured for this interface.
-fn lay<'a>(said: &mut Vec<(&'a str, Entry)>, name: &'a str, e: &Entry) {
+fn lay<'a>(said: &mut Vec<(&'a str, InterfaceEntry)>, name: &'a str, e: &InterfaceEntry) {
     match said.iter_mut().find(|(n, _)| *n == name) {
         Some((_, have)) => merge::entry(have, e),
         None => said.push((name, e.clone())),
@@ -201,7 +201,7 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
                 let at = matching_entry(&c, n, nics);
                 if at == c.entries.len() {
                     let matcher = Matcher { name, ..e.matcher.clone() };
-                    c.entries.push(Entry { matcher, ..e.clone() });
+                    c.entries.push(InterfaceEntry { matcher, ..e.clone() });
                     continue;
                 }
                 let all = matching(&c.entries[at].matcher, nics);
@@ -217,7 +217,7 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
                     ));
                     for (i, name) in names.into_iter().enumerate() {
                         let matcher = Matcher { name: Some(name.into()), ..have.matcher.clone() };
-                        c.entries.insert(at + i, Entry { matcher, ..have.clone() });
+                        c.entries.insert(at + i, InterfaceEntry { matcher, ..have.clone() });
                     }
                 }
                 let at = matching_entry(&c, n, nics);
@@ -230,13 +230,13 @@ pub fn joined(config: &Config, over: &[Config], s: &Snapshot) -> (Config, Vec<St
 
 /// Index of the entry that matches this interface, or the number of entries if none matches.
 fn matching_entry(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
-    let means = |e: &Entry| matching(&e.matcher, nics).iter().any(|f| f.name() == n.name());
+    let means = |e: &InterfaceEntry| matching(&e.matcher, nics).iter().any(|f| f.name() == n.name());
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 
 /// The interfaces that have the queues of a bond, bridge or VLAN.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Below {
+pub struct LowerInterfaces {
     /// Their names.
     pub members: Vec<String>,
     /// What the user should know: these are used instead.
@@ -244,14 +244,14 @@ pub struct Below {
 }
 
 /// The interfaces below a bond, bridge or VLAN. `None`: the interface has queues of its own, or none below it has.
-pub fn below(s: &Snapshot, nic: &Nic) -> Option<Below> {
+pub fn lower_interfaces(s: &Snapshot, nic: &Nic) -> Option<LowerInterfaces> {
     let members: Vec<String> = s.members_of(nic).iter().map(|n| n.name().to_string()).collect();
     let kind = match &nic.kind {
         NicKind::Software { kind } => format!(" ({kind})"),
         _ => String::new(),
     };
     let note = format!("{}{kind} has no queues of its own: using {} instead", nic.name(), members.join(", "));
-    (!members.is_empty()).then_some(Below { members, note })
+    (!members.is_empty()).then_some(LowerInterfaces { members, note })
 }
 
 /// Why an interface is left out.
@@ -267,8 +267,9 @@ fn left_out(nic: &Nic) -> &'static str {
 
 /// Whether `host.interfaces` names this interface, or a bond, bridge or VLAN above it. An empty list names all.
 pub fn is_chosen(patterns: &[String], s: &Snapshot, nic: &Nic) -> bool {
-    let above =
-        |p: &String| s.nic(p).and_then(|n| below(s, n)).is_some_and(|b| b.members.iter().any(|m| m == nic.name()));
+    let above = |p: &String| {
+        s.nic(p).and_then(|n| lower_interfaces(s, n)).is_some_and(|b| b.members.iter().any(|m| m == nic.name()))
+    };
     patterns.is_empty() || patterns.iter().any(|p| named(p, nic) || above(p))
 }
 
@@ -279,7 +280,7 @@ fn chosen(patterns: &[String], s: &Snapshot, devs: &mut Vec<String>, notes: &mut
     let mut missing: Vec<&str> = Vec::new();
     for pattern in patterns {
         let mut found = 0;
-        let below = s.nic(pattern).and_then(|nic| below(s, nic));
+        let below = s.nic(pattern).and_then(|nic| lower_interfaces(s, nic));
         notes.extend(below.as_ref().map(|b| b.note.clone()));
         let members = below.map(|b| b.members);
         let is_meant = |n: &&Nic| match &members {

@@ -142,7 +142,7 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
             return wrong(found, format!("quotes around a name with dots: \"{name}\""));
         }
         let right = brackets(kind).filter(|_| table).map_or_else(
-            || say(kind),
+            || expected_text(kind),
             |b| format!("{b}, with {}", if b.starts_with("[[") { "two brackets" } else { "one bracket" }),
         );
         return wrong(found, right);
@@ -162,7 +162,7 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
                 let near = nearest(text, all.iter().copied());
                 wrong(
                     format!("{name} = \"{text}\" is not known"),
-                    near.map_or_else(|| say(kind), |n| format!("\"{n}\"")),
+                    near.map_or_else(|| expected_text(kind), |n| format!("\"{n}\"")),
                 );
             }
         }
@@ -173,23 +173,23 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
                     (_, Some(goal)) => format!("; did you mean \"{goal}\"?"),
                     (_, None) => String::new(),
                 };
-                wrong(format!("\"{text}\" is not a goal{hint}"), say(kind));
+                wrong(format!("\"{text}\" is not a goal{hint}"), expected_text(kind));
             }
         }
         ValueKind::Cpus | ValueKind::Queues | ValueKind::RssTable | ValueKind::Key => {
             if let Err(why) = parsed(v.get_ref(), kind) {
-                wrong(format!("{name}: {why}"), say(kind));
+                wrong(format!("{name}: {why}"), expected_text(kind));
             }
         }
         ValueKind::CountRange => {
             let n = v.get_ref().as_integer().map_or(text, |n| n.as_str());
             if crate::host_group::CountRange::parse(n).is_none() {
-                wrong(format!("{name}: \"{n}\" is not a count"), say(kind));
+                wrong(format!("{name}: \"{n}\" is not a count"), expected_text(kind));
             }
         }
         ValueKind::Mac => {
             if !is_mac(text) {
-                wrong(format!("\"{text}\" is not a MAC address"), say(kind));
+                wrong(format!("\"{text}\" is not a MAC address"), expected_text(kind));
             }
         }
         ValueKind::Table(spec) => {
@@ -219,7 +219,7 @@ fn value(v: &Value<'_>, kind: &'static ValueKind, name: &str, out: &mut Vec<Faul
         ValueKind::Any(kinds) => match kinds.iter().find(|k| takes(k, v.get_ref())) {
             // The key also takes values that are not words.
             Some(ValueKind::Word(all)) if !all.contains(&text) => {
-                wrong(format!("{name} = \"{text}\" is not known"), say(kind));
+                wrong(format!("{name} = \"{text}\" is not known"), expected_text(kind));
             }
             Some(kind) => value(v, kind, name, out),
             None => {}
@@ -321,7 +321,7 @@ fn type_name(v: &DeValue<'_>) -> &'static str {
 }
 
 /// Describes the values that a kind accepts, for the "expected" part of a message.
-pub fn say(kind: &ValueKind) -> String {
+pub fn expected_text(kind: &ValueKind) -> String {
     let quoted = |all: &[&str]| match all {
         [most @ .., last] if !most.is_empty() => format!("\"{}\" or \"{last}\"", most.join("\", \"")),
         all => all.iter().map(|w| format!("\"{w}\"")).collect(),
@@ -343,10 +343,10 @@ pub fn say(kind: &ValueKind) -> String {
             let some: Vec<&str> = spec.keys.iter().take(3).map(|k| k.name).collect();
             format!("a table with {}", some.join(", "))
         }
-        ValueKind::Map(of) => format!("a table of names, each with {}", say(of)),
-        ValueKind::ByNumber(of) => format!("a table of numbers (\"0-3\"), each with {}", say(of)),
-        ValueKind::List(of) => format!("a list, each entry {}", say(of)),
-        ValueKind::Any(all) => all.iter().map(say).collect::<Vec<_>>().join(", or "),
+        ValueKind::Map(of) => format!("a table of names, each with {}", expected_text(of)),
+        ValueKind::ByNumber(of) => format!("a table of numbers (\"0-3\"), each with {}", expected_text(of)),
+        ValueKind::List(of) => format!("a list, each entry {}", expected_text(of)),
+        ValueKind::Any(all) => all.iter().map(expected_text).collect::<Vec<_>>().join(", or "),
     }
 }
 

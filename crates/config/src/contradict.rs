@@ -4,7 +4,7 @@ use ringwise_model::{Action, ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, K
 
 use crate::conflict::Conflict;
 use crate::export::FEATURE_WORDS;
-use crate::value::{Config, Entry, HostPart};
+use crate::value::{Config, HostPart, InterfaceEntry};
 use crate::words::{flow_text, glob_matches};
 
 /// Where one half of a contradiction was configured.
@@ -89,7 +89,7 @@ fn of_host(h: &HostPart, out: &mut Vec<Contradiction>) {
 
 struct ContradictionCheck<'a> {
     i: usize,
-    e: &'a Entry,
+    e: &'a InterfaceEntry,
     host: &'a HostPart,
     out: &'a mut Vec<Contradiction>,
 }

@@ -6,7 +6,7 @@ use ringwise_model::{ConfiguredBy, Goal, Knob, Nic, RingKind, RingValues, Snapsh
 
 use crate::print::print_entry;
 use crate::set::quote;
-use crate::value::{Entry, Matcher};
+use crate::value::{InterfaceEntry, Matcher};
 
 /// The file changes no setting. It names only the goal.
 pub fn init(s: &Snapshot, goal: Goal) -> String {
@@ -62,7 +62,7 @@ fn interface(n: &Nic) -> String {
         .map(|knob| Wish { dev: None, knob, by: ConfiguredBy::Unknown, params_by: Default::default() })
         .collect();
     let present = if wishes.is_empty() { "" } else { "; its present settings, as comments" };
-    let text = print_entry(&Entry { matcher, wishes, ..Entry::default() });
+    let text = print_entry(&InterfaceEntry { matcher, wishes, ..InterfaceEntry::default() });
     let driver = n.driver.known().map(|d| format!(", {d}")).unwrap_or_default();
     let queues = match n.queues_unread() {
         Some(_) => "queues unknown".to_string(),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn of_moderation_only_what_somebody_may_have_chosen_is_kept() {
+    fn only_moderation_that_a_user_may_have_chosen_is_kept() {
         let all = [
             ("use-adaptive-rx", 1),
             ("use-adaptive-tx", 0),

@@ -10,7 +10,7 @@ use ringwise_model::{ConfiguredBy, GroupWish, Knob, Nic, Wish};
 use crate::contradict::overlap;
 use crate::matches::matching;
 use crate::merge;
-use crate::value::{Entry, HostGroup, HostPart};
+use crate::value::{HostGroup, HostPart, InterfaceEntry};
 
 /// Adds a text to `wrong` for each setting that two groups configure differently on this host.
 pub(crate) fn conflicts(groups: &[&HostGroup], nics: &[Nic], wrong: &mut Vec<String>) {
@@ -70,7 +70,11 @@ fn of_hosts(a: &HostGroup, b: &HostGroup) -> Vec<Difference> {
 }
 
 /// Pairs of entries of both groups that match the same interface.
-fn shared<'a>(a: &'a HostGroup, b: &'a HostGroup, nics: &'a [Nic]) -> Vec<(&'a Nic, &'a Entry, &'a Entry)> {
+fn shared<'a>(
+    a: &'a HostGroup,
+    b: &'a HostGroup,
+    nics: &'a [Nic],
+) -> Vec<(&'a Nic, &'a InterfaceEntry, &'a InterfaceEntry)> {
     let mut out = Vec::new();
     for x in &a.entries {
         for n in matching(&x.matcher, nics) {
@@ -81,7 +85,7 @@ fn shared<'a>(a: &'a HostGroup, b: &'a HostGroup, nics: &'a [Nic]) -> Vec<(&'a N
     out
 }
 
-fn of_entries(a: &Entry, b: &Entry) -> Vec<Difference> {
+fn of_entries(a: &InterfaceEntry, b: &InterfaceEntry) -> Vec<Difference> {
     let mut out = of_wishes(&a.wishes, &b.wishes);
     if a.goal.is_some() && b.goal.is_some() && a.goal != b.goal {
         out.push(("goal".into(), a.by.clone(), b.by.clone()));

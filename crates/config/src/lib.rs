@@ -30,8 +30,8 @@ pub mod spec;
 mod value;
 mod words;
 
-pub use bind::{Applicable, Below, Bound, applicable, below, bind, is_chosen, joined};
-pub use check::say as what;
+pub use bind::{Applicable, Bound, LowerInterfaces, applicable, bind, is_chosen, joined, lower_interfaces};
+pub use check::expected_text as what;
 pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
 pub use host_group::{CountRange, HostMatch, HostMatcher};
@@ -39,7 +39,7 @@ pub use init::init;
 pub use matches::UndecidedGroup;
 pub use print::{print, print_entry, print_host_keys, print_knobs};
 pub use set::{parse_set, parse_set_of};
-pub use value::{BUILT_IN_POLICIES, Config, Entry, HostGroup, HostPart, Matcher};
+pub use value::{BUILT_IN_POLICIES, Config, HostGroup, HostPart, InterfaceEntry, Matcher};
 pub use words::glob_matches;
 
 /// Name of the JSON document that is the schema of the file.

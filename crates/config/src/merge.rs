@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{Knob, NapiValues, Wish};
 
 use crate::contradict::covers;
-use crate::value::{Config, Entry, HostPart};
+use crate::value::{Config, HostPart, InterfaceEntry};
 
 impl Config {
     /// `[host]` with these host groups, by name, merged into it.
@@ -58,7 +58,7 @@ pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
 }
 
 /// Merges the content only: the match of `base` stays.
-pub(crate) fn entry(base: &mut Entry, over: &Entry) {
+pub(crate) fn entry(base: &mut InterfaceEntry, over: &InterfaceEntry) {
     base.goal = over.goal.or(base.goal);
     over.wishes.iter().for_each(|w| wish(&mut base.wishes, w));
     for g in &over.groups {

@@ -8,7 +8,7 @@ use ringwise_model::{CpuSet, FarNode, Flow, GroupQueues, GroupWish, Knob, NapiVa
 use crate::host_group::CountRange;
 use crate::set::quote;
 use crate::spec::LONGEST;
-use crate::value::{Config, Entry, HostGroup, HostPart};
+use crate::value::{Config, HostGroup, HostPart, InterfaceEntry};
 use crate::words::{flow_text, list_text, rule_text, table_text};
 
 /// Prints the configuration as a file.
@@ -52,14 +52,14 @@ fn host_group(g: &HostGroup, out: &mut String) {
 }
 
 /// The settings of an interface, without its match. Flow rules and groups have tables of their own.
-pub fn print_knobs(e: &Entry) -> String {
+pub fn print_knobs(e: &InterfaceEntry) -> String {
     let mut out = String::new();
     knobs(e, &mut out);
     out
 }
 
 /// One `[[interface]]`.
-pub fn print_entry(e: &Entry) -> String {
+pub fn print_entry(e: &InterfaceEntry) -> String {
     let mut out = String::new();
     entry(e, "", &mut out);
     out
@@ -198,7 +198,7 @@ fn napi(v: &NapiValues) -> Vec<String> {
     out
 }
 
-fn entry(e: &Entry, below: &str, out: &mut String) {
+fn entry(e: &InterfaceEntry, below: &str, out: &mut String) {
     *out += &format!("\n[[{below}interface]]\n");
     let m = &e.matcher;
     let parts = [("name", &m.name), ("driver", &m.driver), ("bus", &m.bus), ("mac", &m.mac), ("label", &m.label)];
@@ -257,7 +257,7 @@ impl ByQueue {
     }
 }
 
-fn knobs(e: &Entry, out: &mut String) {
+fn knobs(e: &InterfaceEntry, out: &mut String) {
     let (mut features, mut rss, mut contexts, mut fields) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut coalesce, mut napis) = (Vec::new(), Vec::new());
     let mut rings: Vec<String> = Vec::new();

@@ -15,7 +15,7 @@ pub struct Config {
     /// `[host]`; empty if the file has none.
     pub host: HostPart,
     /// `[[interface]]`, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<InterfaceEntry>,
     /// `[[policy]]`, in the order of the file.
     pub policies: Vec<Policy>,
     /// `[host_group.NAME]`, by name. They override the rest of the file on the hosts that they match.
@@ -57,7 +57,7 @@ pub struct HostPart {
 
 /// One `[[interface]]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct InterfaceEntry {
     /// Which interfaces it is for.
     pub matcher: Matcher,
     /// `None`: that of the host.
@@ -80,7 +80,7 @@ pub struct HostGroup {
     /// `[host_group.NAME.host]`; empty if the group has none.
     pub host: HostPart,
     /// `[[host_group.NAME.interface]]`, in the order of the file.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<InterfaceEntry>,
     /// Its `match`, in the file.
     pub by: ConfiguredBy,
     /// Where the keys of its `host` are.
@@ -159,7 +159,7 @@ impl Config {
     }
 
     fn wishes(&mut self) -> impl Iterator<Item = &mut Wish> {
-        fn of<'a>(host: &'a mut HostPart, entries: &'a mut [Entry]) -> impl Iterator<Item = &'a mut Wish> {
+        fn of<'a>(host: &'a mut HostPart, entries: &'a mut [InterfaceEntry]) -> impl Iterator<Item = &'a mut Wish> {
             host.wishes.iter_mut().chain(entries.iter_mut().flat_map(|e| &mut e.wishes))
         }
         let groups = self.host_groups.iter_mut().flat_map(|g| of(&mut g.host, &mut g.entries));
@@ -193,7 +193,7 @@ impl Config {
             let found = c.entries.iter().position(|e| e.matcher.name.as_deref() == Some(dev));
             found.unwrap_or_else(|| {
                 let matcher = Matcher { name: Some(dev.to_string()), ..Matcher::default() };
-                c.entries.push(Entry { matcher, by: by.clone(), ..Entry::default() });
+                c.entries.push(InterfaceEntry { matcher, by: by.clone(), ..InterfaceEntry::default() });
                 c.entries.len() - 1
             })
         };
@@ -218,7 +218,7 @@ impl Config {
     }
 }
 
-fn places<'a>(host: &'a mut HostPart, entries: &'a mut [Entry]) -> impl Iterator<Item = &'a mut ConfiguredBy> {
+fn places<'a>(host: &'a mut HostPart, entries: &'a mut [InterfaceEntry]) -> impl Iterator<Item = &'a mut ConfiguredBy> {
     let entries = entries.iter_mut().flat_map(|e| {
         let (wishes, groups) = (e.wishes.iter_mut(), e.groups.iter_mut());
         std::iter::once(&mut e.by).chain(wishes.map(|w| &mut w.by)).chain(groups.map(|g| &mut g.by))

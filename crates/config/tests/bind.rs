@@ -141,11 +141,11 @@ fn interfaces_that_the_host_part_names() {
 }
 
 #[test]
-fn a_bond_in_the_file_stands_for_its_members() {
+fn a_bond_in_the_file_means_its_members() {
     let mut s = host();
     s.nics[3].lower = vec![ringwise_model::IfIndex(2), ringwise_model::IfIndex(3)];
-    s.nics[3].link.carrier = Fact::not_asked("carrier");
-    s.nics[3].link.operstate = Fact::not_asked("operstate");
+    s.nics[3].link.carrier = Fact::not_requested("carrier");
+    s.nics[3].link.operstate = Fact::not_requested("operstate");
     let bound = |s: &Snapshot| {
         let c = parse("f.toml", "version = 1\n[host]\ninterfaces = [\"eth3\", \"eth2\"]\n").unwrap();
         let b = bind(&c, &[], s).unwrap();

@@ -399,7 +399,7 @@ fn single_keys_of_a_command_line() {
 }
 
 #[test]
-fn a_printed_file_says_the_same() {
+fn a_printed_file_means_the_same() {
     let c = read(include_str!("whole.toml"));
     let again = print(&c);
     assert_eq!(read(&again).without_places(), c.without_places(), "\n{again}");
@@ -409,7 +409,7 @@ fn a_printed_file_says_the_same() {
 
 /// Settings that override a file are checked against it, and both places are named.
 #[test]
-fn what_is_laid_over_contradicts_too() {
+fn an_overriding_layer_is_checked_for_contradictions() {
     let laid = |file: &str, over: &[&str]| {
         let mut c = parse("f.toml", &format!("version = 1\n{file}\n")).unwrap_or_else(|f| panic!("{f}"));
         over.iter().for_each(|o| c.lay(&parse_set(o).unwrap_or_else(|f| panic!("{f}"))));

@@ -1,7 +1,7 @@
 //! Values from several sources: the one in effect is chosen, and every other one is listed.
 
 use ringwise_config::import::{
-    ForeignFile, Imported, Part, choose, irqbalance, link, network_manager, perftune, print,
+    ForeignFile, Imported, ImportedValue, choose, irqbalance, link, network_manager, perftune, print,
 };
 use ringwise_config::import::{nmstate, tuned};
 use ringwise_model::{Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Rings, Snapshot};
@@ -38,7 +38,7 @@ fn the_value_in_effect_is_chosen() {
     tuned(&[file("/t.conf", &format!("[net]\ndevices={name}\nring=rx 512 tx 256\n"))], &s, &mut all);
     let chosen = choose(all, &s);
     let rx = chosen.choices.iter().find(|c| c.part.key() == "rings.rx").unwrap();
-    assert_eq!((rx.part.clone(), rx.by[0].to_string()), (Part::Ring("rx", 512), "/t.conf line 3".into()));
+    assert_eq!((rx.part.clone(), rx.by[0].to_string()), (ImportedValue::Ring("rx", 512), "/t.conf line 3".into()));
     let shown: Vec<String> = chosen.conflicts.iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
@@ -62,7 +62,7 @@ fn without_a_value_in_effect_the_first_source_counts() {
     let state = format!("interfaces:\n- name: {name}\n  ethtool:\n    ring:\n      rx: 128\n");
     nmstate(&file("/s.yml", &state), &s, &mut all);
     let chosen = choose(all, &s);
-    assert_eq!(chosen.choices[0].part, Part::Ring("rx", 64));
+    assert_eq!(chosen.choices[0].part, ImportedValue::Ring("rx", 64));
     assert_eq!(chosen.conflicts[0].others, [("128".into(), ConfiguredBy::File { path: "/s.yml".into(), line: 5 })]);
 }
 
@@ -127,7 +127,7 @@ fn masks_of_more_queues_than_channels_are_not_carried_over() {
     s.nics[0].channels = Fact::unknown("channels", "no answer");
     let masks = |all: &mut Imported| {
         for q in 0..12 {
-            all.add(Some(&name), Part::XpsCpus(q, CpuSet::one(CpuId(q))), &ConfiguredBy::InEffect);
+            all.add(Some(&name), ImportedValue::XpsCpus(q, CpuSet::one(CpuId(q))), &ConfiguredBy::InEffect);
         }
     };
     let mut all = Imported::default();

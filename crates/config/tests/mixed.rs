@@ -23,7 +23,7 @@ fn groups_beside_the_articles() {
 }
 
 #[test]
-fn a_number_of_latency_queues_that_says_nothing_or_something_else() {
+fn a_useless_or_conflicting_number_of_latency_queues() {
     let policy = "policy = \"cpu\"";
     let got = faults(&file("goal = \"rpc\"\nlatency_queues = 3", policy)).join("\n");
     assert!(got.contains("latency_queues needs goal mixed, but the goal is rpc"), "{got}");

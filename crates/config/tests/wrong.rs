@@ -13,7 +13,7 @@ fn files() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_fault_is_said_at_once_where_it_is() {
+fn every_fault_is_reported_at_once_with_its_position() {
     let all = files();
     assert!(all.len() >= 20, "{}", all.len());
     let mut wrong = Vec::new();

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, Verdict};
+use ringwise_apply::{Error, Outcome, Policy, Refusal, Request, RunResult};
 use ringwise_discover::Options;
-use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
 use ringwise_knob::{Setting, Step, order};
 use ringwise_model::words::with_causes;
 use ringwise_model::{DevId, IntentFlags, Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
 
-use crate::control::Answer;
+use crate::control::ControlReply;
 use crate::event::Event;
 use crate::service::{HANGUP, LIVED, Next, Service};
-use crate::state::{ACTIONS, Action, ActionEnding, Cause};
+use crate::state::{ACTIONS, ActionCause, ActionEnding, ServiceAction};
 
 pub(crate) const WHO: &str = ringwise_apply::SERVICE;
 /// At most this many journals of the service are kept, and about as many that are newer.
@@ -23,18 +23,18 @@ const JOURNALS: usize = 10;
 
 /// What one look has to write.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct PendingWrites {
     pub steps: Vec<Step>,
     pub already: Vec<Setting>,
     /// Record `already` even if there are no steps.
     pub record: bool,
-    pub cause: Cause,
+    pub cause: ActionCause,
     pub notes: Vec<String>,
 }
 
-impl Default for Work {
+impl Default for PendingWrites {
     fn default() -> Self {
-        Self { steps: Vec::new(), already: Vec::new(), record: false, cause: Cause::Reset, notes: Vec::new() }
+        Self { steps: Vec::new(), already: Vec::new(), record: false, cause: ActionCause::Reset, notes: Vec::new() }
     }
 }
 
@@ -64,13 +64,13 @@ impl Service<'_> {
     }
 
     /// Writes again what was lost. What interrupts traffic is left out if the way in would be cut.
-    pub(crate) fn act(&mut self, work: Work, now: &Snapshot) -> Result<Next, String> {
+    pub(crate) fn act(&mut self, work: PendingWrites, now: &Snapshot) -> Result<Next, String> {
         let mut steps = work.steps;
         order(&mut steps, |s| (&s.from, &s.setting));
         let interfaces = names(steps.iter().map(|s| &s.setting).chain(work.already.iter().filter(|_| work.record)));
         let mut request = Request {
             title: match work.cause {
-                Cause::Appeared => Title::SetUp { devs: interfaces.clone() },
+                ActionCause::Appeared => Title::SetUp { devs: interfaces.clone() },
                 _ => Title::Keep { devs: interfaces.clone() },
             },
             devices: devices(&interfaces, now),
@@ -85,7 +85,7 @@ impl Service<'_> {
         if let Err(e) = &result
             && matches!(e.refusal(), Some(Refusal::ControlPath { .. } | Refusal::LastMember { .. }))
         {
-            self.say(&Event::Note(format!("{e}; the other settings are written")));
+            self.log(&Event::Note(format!("{e}; the other settings are written")));
             request.steps.retain(|s| !s.interrupts_traffic);
             if request.steps.is_empty() && !work.record {
                 return Ok(Next::Done);
@@ -95,12 +95,17 @@ impl Service<'_> {
         self.ended(work.cause, interfaces, result)
     }
 
-    fn ended(&mut self, cause: Cause, interfaces: Vec<String>, result: Result<Outcome, Error>) -> Result<Next, String> {
+    fn ended(
+        &mut self,
+        cause: ActionCause,
+        interfaces: Vec<String>,
+        result: Result<Outcome, Error>,
+    ) -> Result<Next, String> {
         // Another run holds the lock, or the host changed between the look and the write.
         if result.as_ref().is_err_and(|e| e.refusal().is_some_and(Refusal::is_temporary)) {
             return Ok(Next::Later);
         }
-        if result.as_ref().is_ok_and(|o| o.verdict == Verdict::NothingToDo) {
+        if result.as_ref().is_ok_and(|o| o.verdict == RunResult::NothingToDo) {
             return Ok(Next::Done);
         }
         let action = action(self.host.unix_time(), cause, interfaces, &result);
@@ -110,20 +115,20 @@ impl Service<'_> {
         } else {
             self.failed(&action);
         }
-        self.say(&Event::Acted(action.clone()));
+        self.log(&Event::Acted(action.clone()));
         self.remember(action);
         Ok(Next::Done)
     }
 
     /// Counts it, and pauses its interfaces.
-    pub(crate) fn failed(&mut self, action: &Action) {
+    pub(crate) fn failed(&mut self, action: &ServiceAction) {
         self.state.totals.failed += 1;
         let (moment, why) = (self.moment(), action.why.clone().unwrap_or_default());
         action.interfaces.iter().for_each(|d| self.pauses.failed(d, &why, moment));
     }
 
     /// Publishes an action, and removes old ones.
-    pub(crate) fn remember(&mut self, action: Action) {
+    pub(crate) fn remember(&mut self, action: ServiceAction) {
         self.prune(&action);
         self.state.actions.push(action);
         let many = self.state.actions.len().saturating_sub(ACTIONS);
@@ -131,20 +136,20 @@ impl Service<'_> {
     }
 
     /// Old journals of the service go from time to time.
-    fn prune(&mut self, action: &Action) {
+    fn prune(&mut self, action: &ServiceAction) {
         if action.transaction.is_none_or(|id| id % JOURNALS as u64 != 0) {
             return;
         }
         let (host, _) = ringwise_discover::host_without_rivals(self.host.as_ref());
         if let Err(e) = ringwise_apply::prune_service(&self.setup.store, &host, JOURNALS) {
             // Another run may hold the lock; the next time is soon.
-            self.say(&Event::Note(format!("old journals are not removed: {}", with_causes(&e))));
+            self.log(&Event::Note(format!("old journals are not removed: {}", with_causes(&e))));
         }
     }
 
     /// Whether one of the last actions wrote to this interface.
     pub(crate) fn wrote_to(&self, dev: &str) -> bool {
-        let kept = |a: &&Action| a.ending == ActionEnding::Kept && a.cause == Cause::Irqbalance;
+        let kept = |a: &&ServiceAction| a.ending == ActionEnding::Kept && a.cause == ActionCause::Irqbalance;
         self.state.actions.iter().filter(kept).any(|a| a.interfaces.iter().any(|d| d == dev))
     }
 
@@ -172,8 +177,8 @@ impl Service<'_> {
             return Ok(Next::Later);
         }
         let learned = self.setup.store.learned().map_err(|e| with_causes(&e))?;
-        let late = ringwise_intent::late(&s, &v);
-        let host = PlanningHost { options, snapshot: s, learned, hands: v.hands(), made: v.made, late };
+        let late = ringwise_intent::interfaces_without_settings(&s, &v);
+        let host = PlanningHost { options, snapshot: s, learned, hands: v.manual_changes(), made: v.made, late };
         let planning = Planning::new(self.host.as_ref(), host, intent, false, true).map_err(|e| e.to_string())?;
         let mut planning = planning.at_boot(&self.setup.store);
         if planning.nothing_yet() {
@@ -181,18 +186,18 @@ impl Service<'_> {
         }
         let missing = planning.missing.iter().map(|m| format!("{m}; its flows are skipped until it listens"));
         for text in notes.into_iter().chain(missing) {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
-        let mut plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+        let mut plan = planning.plan(ManualChangePolicy::Keep).map_err(|e| e.to_string())?;
         if let Some(cut) = plan.cuts.first() {
             // Without a trial the whole plan would be refused.
             let ways = cut.ways.join("; ");
-            self.say(&Event::Note(format!(
+            self.log(&Event::Note(format!(
                 "{} would interrupt {ways}: the changes that interrupt traffic are skipped",
                 cut.address
             )));
             planning.without_disruption();
-            plan = planning.plan(Take::Keep).map_err(|e| e.to_string())?;
+            plan = planning.plan(ManualChangePolicy::Keep).map_err(|e| e.to_string())?;
         }
         self.configured = true;
         let config = wanted.file().map(|f| f.display().to_string());
@@ -206,20 +211,20 @@ impl Service<'_> {
         };
         let request = ringwise_intent::request(&plan, requested, true).by(&by);
         let policy = Policy {
-            planner: Some(Arc::new(planning.planner(Take::Keep, true))),
+            planner: Some(Arc::new(planning.planner(ManualChangePolicy::Keep, true))),
             differs: !plan.steps.is_empty(),
             ..self.policy()
         };
         boot.applying(self.host.unix_time()).map_err(|e| e.to_string())?;
         let interfaces = names(request.steps.iter().map(|s| &s.setting));
         let result = self.transact(&request, &policy);
-        let stays = result.as_ref().is_ok_and(|o| o.verdict == Verdict::Applied);
+        let stays = result.as_ref().is_ok_and(|o| o.verdict == RunResult::Applied);
         if stays {
-            self.lived_at = Some(self.now() + LIVED);
+            self.boot_good_at = Some(self.now() + LIVED);
         } else {
-            boot.nothing_stays().map_err(|e| e.to_string())?;
+            boot.mark_nothing_in_effect().map_err(|e| e.to_string())?;
         }
-        let next = self.ended(Cause::Configuration, interfaces, result)?;
+        let next = self.ended(ActionCause::Configuration, interfaces, result)?;
         self.configured = next == Next::Done;
         self.reloaded = !self.configured;
         Ok(next)
@@ -239,7 +244,7 @@ impl Service<'_> {
     }
 
     /// `stop --restore`: every setting as first found since boot.
-    pub(crate) fn restore(&mut self) -> Result<Answer, Error> {
+    pub(crate) fn restore(&mut self) -> Result<ControlReply, Error> {
         let request = Request {
             title: Title::Rollback { of: 0 },
             who: WHO.into(),
@@ -252,28 +257,33 @@ impl Service<'_> {
         let o = ringwise_apply::rollback(self.host, store, 0, &request, &policy, events)?;
         let status = Some(o.exit_status());
         let error = match o.verdict {
-            Verdict::Applied | Verdict::NothingToDo => None,
+            RunResult::Applied | RunResult::NothingToDo => None,
             _ => Some(o.failed.map_or_else(|| "not everything could be restored".into(), |f| f.words)),
         };
-        Ok(Answer { error, transaction: o.transaction, status })
+        Ok(ControlReply { error, transaction: o.transaction, status })
     }
 }
 
 /// What is published about a transaction, or about one that was refused.
-pub(crate) fn action(unix_time: u64, cause: Cause, interfaces: Vec<String>, result: &Result<Outcome, Error>) -> Action {
+pub(crate) fn action(
+    unix_time: u64,
+    cause: ActionCause,
+    interfaces: Vec<String>,
+    result: &Result<Outcome, Error>,
+) -> ServiceAction {
     let (transaction, settings, ending, why) = match result {
         Err(e) => (None, 0, ActionEnding::Refused, Some(with_causes(e))),
         Ok(o) => {
             let ending = match o.verdict {
-                Verdict::Applied | Verdict::NothingToDo => ActionEnding::Kept,
-                Verdict::PutBackIncomplete => ActionEnding::Incomplete,
-                Verdict::PutBack | Verdict::Recovered => ActionEnding::Restored,
+                RunResult::Applied | RunResult::NothingToDo => ActionEnding::Kept,
+                RunResult::PutBackIncomplete => ActionEnding::Incomplete,
+                RunResult::PutBack | RunResult::Recovered => ActionEnding::Restored,
             };
             let why = o.failed.as_ref().map(|f| f.words.clone()).or_else(|| refused(o));
             (o.transaction, o.applied.len(), ending, why)
         }
     };
-    Action { unix_time, transaction, cause, interfaces, settings, ending, why }
+    ServiceAction { unix_time, transaction, cause, interfaces, settings, ending, why }
 }
 
 /// The settings that a kept transaction could not set. `None`: it set all of them.

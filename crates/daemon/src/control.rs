@@ -24,7 +24,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(180);
 /// What a person may ask of the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "request")]
-pub enum Ask {
+pub enum ControlRequest {
     /// Leave an interface, or the whole host, alone.
     Pause {
         /// `None`: the whole host.
@@ -44,7 +44,7 @@ pub enum Ask {
 
 /// What the service answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ControlReply {
     /// Why not. `None`: done.
     pub error: Option<String>,
     /// Number of the rollback, if there was something to restore.
@@ -55,7 +55,7 @@ pub struct Answer {
     pub status: Option<u8>,
 }
 
-impl Answer {
+impl ControlReply {
     /// The exit status of the command that asked.
     pub fn exit_status(&self) -> u8 {
         self.status.unwrap_or_else(|| self.error.is_some().into())
@@ -99,18 +99,19 @@ impl Control {
     }
 
     /// The next request, if there is one, with the connection for its answer. Anything else is answered with an error.
-    pub(crate) fn next(&self) -> Option<(Ask, UnixStream)> {
+    pub(crate) fn next(&self) -> Option<(ControlRequest, UnixStream)> {
         loop {
             let (stream, _) = self.listener.accept().ok()?;
             let allowed = guardian::peer(&stream).is_ok_and(|p| p.uid == 0 || p.uid == proc::euid());
             if !allowed || stream.set_nonblocking(false).is_err() {
                 continue;
             }
-            match read_line::<Ask>(&stream, PATIENCE) {
+            match read_line::<ControlRequest>(&stream, PATIENCE) {
                 Ok(ask) => return Some((ask, stream)),
-                Err(e) => {
-                    answer(&stream, &Answer { error: Some(format!("no valid request: {e}")), ..Answer::default() })
-                }
+                Err(e) => answer(
+                    &stream,
+                    &ControlReply { error: Some(format!("no valid request: {e}")), ..ControlReply::default() },
+                ),
             }
         }
     }
@@ -137,14 +138,14 @@ fn send(mut stream: &UnixStream, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// A peer that has left does not need its answer.
-pub(crate) fn answer(stream: &UnixStream, answer: &Answer) {
+pub(crate) fn answer(stream: &UnixStream, answer: &ControlReply) {
     let _ = send(stream, answer);
 }
 
 /// Asks the service, and waits for its answer.
 ///
 /// Errors: no service runs (ENOENT, ECONNREFUSED), or it does not answer.
-pub fn ask(store: &Store, request: &Ask) -> io::Result<Answer> {
+pub fn send_request(store: &Store, request: &ControlRequest) -> io::Result<ControlReply> {
     let path = path(store);
     let name = path.to_str().ok_or_else(|| io::Error::other("the name of the state directory is not UTF-8"))?;
     let stream = local::connect(name, Some(PATIENCE))?;
@@ -161,7 +162,7 @@ mod tests {
     /// Earlier versions answer without a status.
     #[test]
     fn an_answer_without_a_status() {
-        let read = |text: &str| serde_json::from_str::<Answer>(text).unwrap().exit_status();
+        let read = |text: &str| serde_json::from_str::<ControlReply>(text).unwrap().exit_status();
         assert_eq!(read(r#"{"error":null,"transaction":7}"#), 0);
         assert_eq!(read(r#"{"error":"refused","transaction":null}"#), 1);
         assert_eq!(read(r#"{"error":"failed","transaction":null,"status":5}"#), 5);
@@ -171,17 +172,20 @@ mod tests {
     fn a_request_and_its_answer() {
         let dir = Dir::new();
         let store = Store::open(Some(&dir.0));
-        assert_eq!(ask(&store, &Ask::Stop { restore: false }).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            send_request(&store, &ControlRequest::Stop { restore: false }).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         let control = Control::open(&store).unwrap();
         assert_eq!(Control::open(&store).unwrap_err().kind(), io::ErrorKind::AddrInUse, "one service at a time");
         assert!(control.next().is_none());
-        let request = Ask::Pause { interface: Some("eth0".into()) };
+        let request = ControlRequest::Pause { interface: Some("eth0".into()) };
         let (asked, sent) = (request.clone(), store.clone());
-        let client = std::thread::spawn(move || ask(&sent, &asked).unwrap());
+        let client = std::thread::spawn(move || send_request(&sent, &asked).unwrap());
         guardian::readable(&[control.descriptor()], Duration::from_secs(20)).unwrap();
         let (got, stream) = control.next().unwrap();
         assert_eq!(got, request);
-        let told = Answer { error: None, transaction: Some(7), status: Some(3) };
+        let told = ControlReply { error: None, transaction: Some(7), status: Some(3) };
         answer(&stream, &told);
         assert_eq!(client.join().unwrap(), told);
         // Anything else is refused with a reason.
@@ -189,7 +193,7 @@ mod tests {
         other.write_all(b"{\"request\":\"reboot\"}\n").unwrap();
         assert!(control.next().is_none());
         other.set_nonblocking(false).unwrap();
-        assert!(read_line::<Answer>(&other, Duration::from_secs(20)).unwrap().error.is_some());
+        assert!(read_line::<ControlReply>(&other, Duration::from_secs(20)).unwrap().error.is_some());
         drop(control);
         assert!(!dir.0.join(FILE).exists());
         // The socket of a service that was killed is replaced.

@@ -5,9 +5,9 @@ use std::fmt;
 use ringwise_apply::Event as Step;
 use ringwise_knob::ManualChange;
 
-use crate::control::Ask;
+use crate::control::ControlRequest;
 use crate::follow::LoadFinding;
-use crate::state::{Action, ActionEnding};
+use crate::state::{ActionEnding, ServiceAction};
 
 /// Something that an administrator reads in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Event {
         config: Option<String>,
     },
     /// A transaction of the service ended, or was refused.
-    Acted(Action),
+    Acted(ServiceAction),
     /// A step of a transaction.
     Step(Box<Step>),
     /// A manual change was found. It stays.
@@ -37,7 +37,7 @@ pub enum Event {
     /// The service cannot do its work at present.
     Problem(String),
     /// The last problem is over.
-    Well,
+    ProblemSolved,
     /// A finding about the load of an interface.
     Load(LoadFinding),
     /// A write of the RSS table to balance load took the link down: the service no longer changes the table.
@@ -58,7 +58,7 @@ pub enum Event {
         config: Option<String>,
     },
     /// A user sent this command.
-    Asked(Ask),
+    Request(ControlRequest),
     /// It ends.
     Stopping {
         /// Settings were restored as first found since boot; otherwise they stay in effect.
@@ -92,7 +92,7 @@ impl fmt::Display for Event {
                 write!(f, "{program} moved settings of {interface} back twice; {interface} is paused for a while")
             }
             Self::Problem(why) => write!(f, "cannot keep the layout at present: {why}"),
-            Self::Well => f.write_str("keeps the layout again"),
+            Self::ProblemSolved => f.write_str("keeps the layout again"),
             Self::Load(l) => write!(f, "{}: {}", l.interface, l.finding),
             Self::TableTookLinkDown { interface } => write!(
                 f,
@@ -107,13 +107,15 @@ impl fmt::Display for Event {
             Self::Note(text) => f.write_str(text),
             Self::Loaded { config: Some(config) } => write!(f, "loaded {config}"),
             Self::Loaded { config: None } => f.write_str("no configuration file; settings that were applied are kept"),
-            Self::Asked(ask) => match ask {
-                Ask::Pause { interface: Some(dev) } => write!(f, "{dev} is paused on request"),
-                Ask::Pause { interface: None } => f.write_str("paused on request"),
-                Ask::Resume { interface: Some(dev) } => write!(f, "{dev} is resumed on request"),
-                Ask::Resume { interface: None } => f.write_str("resumed on request"),
-                Ask::Stop { restore: false } => f.write_str("stop is requested"),
-                Ask::Stop { restore: true } => f.write_str("stop is requested, and that everything is restored"),
+            Self::Request(ask) => match ask {
+                ControlRequest::Pause { interface: Some(dev) } => write!(f, "{dev} is paused on request"),
+                ControlRequest::Pause { interface: None } => f.write_str("paused on request"),
+                ControlRequest::Resume { interface: Some(dev) } => write!(f, "{dev} is resumed on request"),
+                ControlRequest::Resume { interface: None } => f.write_str("resumed on request"),
+                ControlRequest::Stop { restore: false } => f.write_str("stop is requested"),
+                ControlRequest::Stop { restore: true } => {
+                    f.write_str("stop is requested, and that everything is restored")
+                }
             },
             Self::Stopping { restored: false } => f.write_str("stops; settings stay in effect"),
             Self::Stopping { restored: true } => f.write_str("stops; settings are restored as first found since boot"),
@@ -121,7 +123,7 @@ impl fmt::Display for Event {
     }
 }
 
-fn acted(a: &Action, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn acted(a: &ServiceAction, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let devs = a.interfaces.join(", ");
     let settings = if a.settings == 1 { "1 setting".to_string() } else { format!("{} settings", a.settings) };
     let cause = a.cause.text();

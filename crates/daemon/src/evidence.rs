@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification, Uevent};
 use ringwise_model::DevId;
 
 /// What was heard about one interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct InterfaceEvents {
     /// It appeared, or a driver was bound to its device.
     pub bound: bool,
     /// Its link, name or flags changed.
@@ -18,7 +18,7 @@ pub struct Heard {
     pub settings: bool,
 }
 
-impl Heard {
+impl InterfaceEvents {
     const EVERYTHING: Self = Self { bound: true, link: true, channels: true, settings: true };
 
     fn and(self, other: Self) -> Self {
@@ -38,10 +38,10 @@ impl Heard {
 
 /// What was heard since the last look.
 #[derive(Debug, Clone, Default)]
-pub struct Evidence {
-    by_index: BTreeMap<u32, Heard>,
-    by_name: BTreeMap<String, Heard>,
-    by_bus: BTreeMap<String, Heard>,
+pub struct NotificationEvidence {
+    by_index: BTreeMap<u32, InterfaceEvents>,
+    by_name: BTreeMap<String, InterfaceEvents>,
+    by_bus: BTreeMap<String, InterfaceEvents>,
     /// Something was not heard: messages were lost, or the service was not running.
     incomplete: bool,
     /// CPUs went online or offline, or other CPUs are isolated.
@@ -50,7 +50,7 @@ pub struct Evidence {
     pub programs: BTreeSet<String>,
 }
 
-impl Evidence {
+impl NotificationEvidence {
     /// At the start: what happened before is unknown.
     pub fn incomplete() -> Self {
         Self { incomplete: true, ..Self::default() }
@@ -63,14 +63,19 @@ impl Evidence {
 
     /// A notification about an interface. `false`: it cannot matter.
     pub fn interface(&mut self, change: &InterfaceChange) -> bool {
-        let mut heard = Heard::default();
+        let mut heard = InterfaceEvents::default();
         match change.change {
-            Change::Link | Change::Gone | Change::Netdev => heard.link = true,
-            Change::Channels => heard.channels = true,
-            Change::Rings | Change::Coalesce | Change::Features | Change::Pause => heard.settings = true,
+            InterfaceNotification::Link | InterfaceNotification::Gone | InterfaceNotification::Netdev => {
+                heard.link = true
+            }
+            InterfaceNotification::Channels => heard.channels = true,
+            InterfaceNotification::Rings
+            | InterfaceNotification::Coalesce
+            | InterfaceNotification::Features
+            | InterfaceNotification::Pause => heard.settings = true,
             // A user or program has set the table itself.
-            Change::Rss => {}
-            Change::Other => return false,
+            InterfaceNotification::Rss => {}
+            InterfaceNotification::Other => return false,
         }
         if let Some(index) = change.ifindex {
             add(&mut self.by_index, index, heard);
@@ -83,12 +88,12 @@ impl Evidence {
 
     /// An interface has another number of queues than at the last look, whether or not anything was heard.
     pub fn other_queues(&mut self, name: &str) {
-        add(&mut self.by_name, name.to_string(), Heard { channels: true, ..Heard::default() });
+        add(&mut self.by_name, name.to_string(), InterfaceEvents { channels: true, ..InterfaceEvents::default() });
     }
 
     /// A uevent. `false`: it cannot matter.
     pub fn uevent(&mut self, event: &Uevent) -> bool {
-        let bound = Heard { bound: true, ..Heard::default() };
+        let bound = InterfaceEvents { bound: true, ..InterfaceEvents::default() };
         match event {
             Uevent::Cpu { .. } => self.cpus = true,
             Uevent::Interface { name } => add(&mut self.by_name, name.clone(), bound),
@@ -104,20 +109,20 @@ impl Evidence {
     }
 
     /// What was heard about this interface, or may have been.
-    pub fn of(&self, dev: &DevId) -> Heard {
-        if self.incomplete { Heard::EVERYTHING } else { self.heard(dev) }
+    pub fn of(&self, dev: &DevId) -> InterfaceEvents {
+        if self.incomplete { InterfaceEvents::EVERYTHING } else { self.heard(dev) }
     }
 
     /// What was really heard about this interface.
-    pub fn heard(&self, dev: &DevId) -> Heard {
+    pub fn heard(&self, dev: &DevId) -> InterfaceEvents {
         let index = dev.ifindex.and_then(|i| self.by_index.get(&i.0));
         let bus = dev.bus_address.as_ref().and_then(|b| self.by_bus.get(b));
         let all = [index, self.by_name.get(&dev.name), bus];
-        all.into_iter().flatten().fold(Heard::default(), |sum, h| sum.and(*h))
+        all.into_iter().flatten().fold(InterfaceEvents::default(), |sum, h| sum.and(*h))
     }
 }
 
-fn add<K: Ord>(map: &mut BTreeMap<K, Heard>, key: K, heard: Heard) {
+fn add<K: Ord>(map: &mut BTreeMap<K, InterfaceEvents>, key: K, heard: InterfaceEvents) {
     let sum = map.entry(key).or_default();
     *sum = sum.and(heard);
 }
@@ -134,19 +139,29 @@ mod tests {
 
     #[test]
     fn what_was_heard_is_found_by_index_name_and_bus() {
-        let mut e = Evidence::default();
+        let mut e = NotificationEvidence::default();
         let change =
             |change, ifindex, name: Option<&str>| InterfaceChange { change, ifindex, name: name.map(Into::into) };
-        assert!(e.interface(&change(Change::Channels, Some(4), None)));
-        assert!(e.interface(&change(Change::Link, Some(4), Some("eth1"))));
-        assert!(e.interface(&change(Change::Rings, None, Some("eth2"))));
+        assert!(e.interface(&change(InterfaceNotification::Channels, Some(4), None)));
+        assert!(e.interface(&change(InterfaceNotification::Link, Some(4), Some("eth1"))));
+        assert!(e.interface(&change(InterfaceNotification::Rings, None, Some("eth2"))));
         assert!(e.uevent(&Uevent::Driver { device: "0000:05:00.0".into() }));
-        assert!(!e.uevent(&Uevent::Other) && !e.interface(&change(Change::Other, Some(9), None)));
+        assert!(!e.uevent(&Uevent::Other) && !e.interface(&change(InterfaceNotification::Other, Some(9), None)));
         let one = e.of(&dev(4, "lan0", "0000:03:00.0"));
-        assert_eq!(one, Heard { link: true, channels: true, ..Heard::default() }, "renamed: by its index");
-        assert_eq!(e.of(&dev(5, "eth2", "0000:04:00.0")), Heard { settings: true, ..Heard::default() });
-        assert_eq!(e.of(&dev(6, "eth3", "0000:05:00.0")), Heard { bound: true, ..Heard::default() });
-        assert_eq!(e.of(&dev(9, "eth9", "0000:09:00.0")), Heard::default());
+        assert_eq!(
+            one,
+            InterfaceEvents { link: true, channels: true, ..InterfaceEvents::default() },
+            "renamed: by its index"
+        );
+        assert_eq!(
+            e.of(&dev(5, "eth2", "0000:04:00.0")),
+            InterfaceEvents { settings: true, ..InterfaceEvents::default() }
+        );
+        assert_eq!(
+            e.of(&dev(6, "eth3", "0000:05:00.0")),
+            InterfaceEvents { bound: true, ..InterfaceEvents::default() }
+        );
+        assert_eq!(e.of(&dev(9, "eth9", "0000:09:00.0")), InterfaceEvents::default());
         assert!(!e.cpus);
         e.uevent(&Uevent::Cpu { cpu: 3, online: false });
         assert!(e.cpus);
@@ -154,10 +169,10 @@ mod tests {
 
     #[test]
     fn lost_messages_may_have_been_anything() {
-        let mut e = Evidence::default();
+        let mut e = NotificationEvidence::default();
         assert!(!e.of(&dev(1, "eth0", "")).may_reset());
         e.lost();
-        assert_eq!(e.of(&dev(1, "eth0", "")), Heard::EVERYTHING);
-        assert_eq!(Evidence::incomplete().of(&dev(2, "eth1", "")), Heard::EVERYTHING);
+        assert_eq!(e.of(&dev(1, "eth0", "")), InterfaceEvents::EVERYTHING);
+        assert_eq!(NotificationEvidence::incomplete().of(&dev(2, "eth1", "")), InterfaceEvents::EVERYTHING);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_adapt::groups::{Counted, EVERY, GroupChange, GroupChoice, Groups, Suggested};
+use ringwise_adapt::groups::{Counted, EVERY, GroupChange, GroupChoice, Groups, SuggestedGroups};
 use ringwise_adapt::judge::RestoreReason;
 use ringwise_knob::Address;
 use ringwise_model::{Dir, Intent, TrafficSample};
@@ -42,7 +42,7 @@ pub(crate) struct Followed {
     old_layout: bool,
     pub before: Option<Counters>,
     /// The sample of the last plan, and what it suggested.
-    pub last: Option<(TrafficSample, Suggested)>,
+    pub last: Option<(TrafficSample, SuggestedGroups)>,
     pub judging: Option<Judging>,
     /// A change that has to be restored, and why: another run held the lock.
     pub restoring: Option<(Judging, RestoreReason)>,

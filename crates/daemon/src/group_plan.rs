@@ -2,7 +2,7 @@
 //! other.
 
 use ringwise_adapt::Forbidden;
-use ringwise_adapt::groups::{BUSY_PERCENT, GroupChange, GroupChoice, GroupPolicy, Suggested};
+use ringwise_adapt::groups::{BUSY_PERCENT, GroupChange, GroupChoice, GroupPolicy, SuggestedGroups};
 use ringwise_apply::may_be_moved;
 use ringwise_knob::partial::{is_part_of, named_parts, with_parts_of};
 use ringwise_knob::{Family, Step};
@@ -114,7 +114,7 @@ impl Service<'_> {
             return Ok(None);
         }
         let resting = self.pauses.names();
-        let t = self.todo(&seen, &resting, &CpuSet::new());
+        let t = self.keep_decision(&seen, &resting, &CpuSet::new());
         if !t.steps.is_empty() || !t.plan.is_empty() {
             return Ok(None);
         }
@@ -167,13 +167,13 @@ fn choice(plan: &Plan, dev: &str) -> Option<GroupChoice> {
 }
 
 /// What the plan chose by its sample.
-pub(crate) fn suggested(plan: &Plan, dev: &str) -> Suggested {
-    let Some(sampled) = plan.sampled.iter().find(|s| s.dev == dev) else { return Suggested::default() };
+pub(crate) fn suggested(plan: &Plan, dev: &str) -> SuggestedGroups {
+    let Some(sampled) = plan.sampled.iter().find(|s| s.dev == dev) else { return SuggestedGroups::default() };
     let busy_percent = match sampled.policy {
         BulkPolicy::Load { busy_percent, .. } => Some(busy_percent),
         BulkPolicy::Kept { .. } => None,
     };
-    Suggested { latency_queues: sampled.sizes.latency_queues(), busy_percent }
+    SuggestedGroups { latency_queues: sampled.sizes.latency_queues(), busy_percent }
 }
 
 /// Whether both samples are of the same traffic, so that a plan would choose about the same.

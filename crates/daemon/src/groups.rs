@@ -4,20 +4,20 @@
 use std::time::Duration;
 
 use ringwise_adapt::Settled;
-use ringwise_adapt::groups::{Counted, EVERY, GroupChange, Groups, Suggested, judge};
+use ringwise_adapt::groups::{Counted, EVERY, GroupChange, Groups, SuggestedGroups, judge};
 use ringwise_adapt::judge::{AFTER, RestoreReason};
 use ringwise_knob::Reason;
 use ringwise_model::TrafficSample;
 use ringwise_model::words::with_causes;
 use ringwise_observe::{Rates, traffic};
 
-use crate::follow::{Finding, GroupsChanged};
+use crate::follow::{FollowFinding, GroupsChanged};
 use crate::followed_groups::{Judging, counted_of};
 use crate::group_plan::{PlannedGroups, is_similar, suggested};
 use crate::move_reason::{Actuator, MoveReason};
 use crate::service::Service;
 use crate::setting_move::SettingMove;
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 /// Readings without a comparison after which a change is restored unjudged.
 const MISSES: u32 = 3;
@@ -50,7 +50,7 @@ impl Service<'_> {
             let rates = f.count(&host, &dev);
             self.groups_of(&dev, rates);
         }
-        self.tell();
+        self.publish_state();
     }
 
     /// `rates`: since the last reading.
@@ -81,7 +81,7 @@ impl Service<'_> {
         let Some(f) = self.groups.interfaces.get_mut(dev).filter(|f| f.noted != why) else { return };
         f.noted.clone_from(&why);
         if let Some(why) = why {
-            self.say(&crate::event::Event::Note(format!("{dev}: its groups stay as they are: {why}")));
+            self.log(&crate::event::Event::Note(format!("{dev}: its groups stay as they are: {why}")));
         }
     }
 
@@ -103,13 +103,13 @@ impl Service<'_> {
         let Some(state) = self.groups.interfaces.get_mut(dev).and_then(|f| f.state.as_mut()) else { return Ok(false) };
         let Some(change) = state.step(now, found) else {
             if state.suits() {
-                self.found(dev.into(), Finding::GroupsSuit);
+                self.found(dev.into(), FollowFinding::GroupsSuit);
             }
             return Ok(true);
         };
         if !self.acts_on(dev) {
             let groups = self.describe(dev, change, found);
-            self.found(dev.into(), Finding::WouldRegroup { groups, why_not: None });
+            self.found(dev.into(), FollowFinding::WouldRegroup { groups, why_not: None });
             return Ok(true);
         }
         if !self.follow.as_mut().is_none_or(|f| f.take_turn(&turn_of_groups(dev), now)) {
@@ -123,7 +123,7 @@ impl Service<'_> {
     }
 
     /// What a plan would choose by this sample. `None`: nothing can be planned now, or the goal makes no groups here.
-    fn suggestion(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<Suggested>, String> {
+    fn suggestion(&mut self, dev: &str, sample: &TrafficSample) -> Result<Option<SuggestedGroups>, String> {
         if self.groups.interfaces.get(dev).is_some_and(|f| f.stale || f.state.is_none()) {
             if self.groups.moved().any(|(moved, _)| moved == dev) {
                 // Another request, or another number of queues: a look restores what does not belong to it.
@@ -145,13 +145,19 @@ impl Service<'_> {
         Ok(self.plan_for_sample(dev, sample)?.map(|plan| suggested(&plan, dev)))
     }
 
-    fn describe(&self, dev: &str, change: GroupChange, found: Suggested) -> GroupsChanged {
+    fn describe(&self, dev: &str, change: GroupChange, found: SuggestedGroups) -> GroupsChanged {
         let queues = self.queue_counts.get(dev).map_or(0, |[rx, _]| *rx as u32);
         GroupsChanged::of(change, queues, found.busy_percent)
     }
 
     /// `false`: nothing can be planned now.
-    fn regroup(&mut self, dev: &str, change: GroupChange, found: Suggested, rates: &Rates) -> Result<bool, String> {
+    fn regroup(
+        &mut self,
+        dev: &str,
+        change: GroupChange,
+        found: SuggestedGroups,
+        rates: &Rates,
+    ) -> Result<bool, String> {
         let single = |service: &Self| service.follow.as_ref().is_some_and(|f| f.moved().contains_key(dev));
         if single(self) {
             // Both write tables and interrupts.
@@ -167,7 +173,7 @@ impl Service<'_> {
             Some(Ok(planned)) => planned,
             Some(Err(why_not)) => {
                 self.delay_groups(dev);
-                self.found(dev.into(), Finding::WouldRegroup { groups, why_not: Some(why_not) });
+                self.found(dev.into(), FollowFinding::WouldRegroup { groups, why_not: Some(why_not) });
                 return Ok(true);
             }
             None => return Ok(false),
@@ -179,7 +185,7 @@ impl Service<'_> {
         let settled = match self.guard_of_tables() {
             Ok(()) => {
                 let steps = changes.iter().map(|c| (c.clone(), reason.clone())).collect();
-                self.write_changes(dev, Cause::Load, steps)
+                self.write_changes(dev, ActionCause::Load, steps)
             }
             Err(e) => {
                 self.delay_groups(dev);
@@ -203,7 +209,7 @@ impl Service<'_> {
         // Its table and its interrupts are a new base of single moves.
         self.new_base(dev);
         self.state.count_move(dev, Actuator::Groups, MoveReason::of_groups(change));
-        self.found(dev.into(), Finding::Regrouped { groups });
+        self.found(dev.into(), FollowFinding::Regrouped { groups });
         Ok(true)
     }
 
@@ -251,7 +257,7 @@ impl Service<'_> {
         let Some((j, why)) = self.groups.interfaces.get_mut(dev).and_then(|f| f.restoring.take()) else { return };
         let back: Vec<SettingMove> = j.written.iter().map(SettingMove::back).collect();
         let steps = back.iter().map(|c| (c.clone(), Reason::MoveTakenBack)).collect();
-        let settled = self.write_changes(dev, Cause::LoadRestored, steps);
+        let settled = self.write_changes(dev, ActionCause::LoadRestored, steps);
         let Some(f) = self.groups.interfaces.get_mut(dev) else { return };
         match settled {
             Settled::NotWritten => {
@@ -273,7 +279,7 @@ impl Service<'_> {
             }
         }
         self.new_base(dev);
-        self.found(dev.into(), Finding::GroupsTakenBack { why: why.to_string() });
+        self.found(dev.into(), FollowFinding::GroupsTakenBack { why: why.to_string() });
     }
 }
 

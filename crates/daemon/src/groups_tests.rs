@@ -8,19 +8,19 @@ use ringwise_adapt::groups::{GroupChange, GroupChoice, GroupPolicy, Groups};
 use ringwise_apply::{Policy, Request, restore_balanced};
 use ringwise_knob::Setting;
 use ringwise_model::{Coalesce, CpuId, Goal, Intent};
-use ringwise_observe::{CpuRates, Drops, Flow, LinkRates, QueueRates, Rates};
+use ringwise_observe::{CpuRates, DirectionRates, Drops, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
+use ringwise_testkit::sim::{ArrivalQueue, ArrivingPackets, Sim, build};
 
 use super::EVERY;
 use crate::event::Event;
-use crate::follow::Finding;
+use crate::follow::FollowFinding;
 use crate::follow::tests::of_queue;
 use crate::followed_groups::FollowedGroups;
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 const DEV: &str = "mq0";
 
@@ -56,7 +56,11 @@ fn rates(rig: &Rig, t: Traffic) -> Rates {
         let interrupts = Some(packets / t.packets_per_interrupt);
         QueueRates { packets: Some(packets), interrupts, cpu, ..of_queue(q) }
     };
-    let flow = |packets: u64| Flow { packets: Some(packets), bytes: Some(packets * t.frame_bytes), ..Flow::default() };
+    let flow = |packets: u64| DirectionRates {
+        packets: Some(packets),
+        bytes: Some(packets * t.frame_bytes),
+        ..DirectionRates::default()
+    };
     let drops = Drops { nic: Some(t.drops), stack: Some(0), tx: Some(0), ..Drops::default() };
     let link = LinkRates {
         queues: (0..8).map(queue).collect(),
@@ -99,7 +103,7 @@ fn uneven(rig: &Rig, service: &mut Service, n: u32) {
             let packets = if at.is_multiple_of(8) { 90 } else { 20 };
             by_queue[table[at] as usize] += packets;
             let (bytes, segments) = (packets * 100, packets);
-            rig.sim.receive(DEV, Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes, segments });
+            rig.sim.receive(DEV, ArrivingPackets { hash, queue: ArrivalQueue::ByTable, packets, bytes, segments });
         }
         let nic = rig.now().nic(DEV).unwrap().clone();
         let cpu = |q: u32| {
@@ -125,7 +129,7 @@ fn moderation(rig: &Rig) -> Vec<Option<u64>> {
 }
 
 /// How many such findings were logged.
-fn found(events: &[Event], is: impl Fn(&Finding) -> bool) -> usize {
+fn found(events: &[Event], is: impl Fn(&FollowFinding) -> bool) -> usize {
     events.iter().filter(|e| matches!(e, Event::Load(load) if is(&load.finding))).count()
 }
 
@@ -161,7 +165,7 @@ fn short_frames_get_more_latency_queues_and_the_base_comes_back() {
         assert_eq!((moderation(&rig), service.state.totals.changed_groups), (more, 1), "{:?}", service.state);
         assert!(service.state.manual.is_empty());
     });
-    assert_eq!(found(&events, |f| matches!(f, Finding::Regrouped { .. })), 1, "{events:?}");
+    assert_eq!(found(&events, |f| matches!(f, FollowFinding::Regrouped { .. })), 1, "{events:?}");
     restore(&rig);
     assert_eq!((moderation(&rig), balanced(&rig)), (first, 0));
     assert!(rig.holds());
@@ -195,7 +199,7 @@ fn a_policy_that_saves_no_interrupts_is_taken_back() {
         assert_eq!(moderation(&rig), first, "{:?}", service.state);
         assert_eq!((service.state.totals.changed_groups, service.state.totals.groups_taken_back), (1, 1));
         let last = service.state.actions.last().unwrap();
-        assert_eq!(last.cause, Cause::LoadRestored);
+        assert_eq!(last.cause, ActionCause::LoadRestored);
         // It is not tried again for a while.
         samples(&rig, service, BUSY, 6);
         assert_eq!(service.state.totals.changed_groups, 1);
@@ -213,7 +217,7 @@ fn more_drops_take_it_back() {
         samples(&rig, service, Traffic { drops: 9000, ..SHORT }, 1);
         assert_eq!(moderation(&rig), first, "{:?}", service.state);
         let load = &service.state.loads.last().unwrap().finding;
-        assert!(matches!(load, Finding::GroupsTakenBack { .. }), "{load:?}");
+        assert!(matches!(load, FollowFinding::GroupsTakenBack { .. }), "{load:?}");
     });
 }
 
@@ -226,12 +230,13 @@ fn without_the_request_of_the_user_it_only_reports() {
         samples(&rig, service, SHORT, 10);
         assert_eq!((moderation(&rig), service.state.totals.better_groups), (first.clone(), 1));
         let load = &service.state.loads.last().unwrap().finding;
-        assert!(matches!(load, Finding::WouldRegroup { why_not: None, .. }), "{load:?}");
+        assert!(matches!(load, FollowFinding::WouldRegroup { why_not: None, .. }), "{load:?}");
         samples(&rig, service, USUAL, 1);
         assert!(service.state.loads.is_empty(), "{:?}", service.state.loads);
     });
     assert_eq!(rig.journals(), 1);
-    let would = |f: &Finding| matches!(f, Finding::WouldRegroup { groups, .. } if groups.from_latency_queues == 2);
+    let would =
+        |f: &FollowFinding| matches!(f, FollowFinding::WouldRegroup { groups, .. } if groups.from_latency_queues == 2);
     assert_eq!(found(&events, would), 1, "{events:?}");
 }
 
@@ -367,7 +372,7 @@ fn a_change_that_does_harm_is_restored_as_soon_as_the_lock_is_free() {
         samples(&rig, service, SHORT, 1);
         assert_eq!(moderation(&rig), first, "{:?}", service.state);
         assert_eq!(service.state.totals.groups_taken_back, 1);
-        assert!(matches!(service.state.loads.last().unwrap().finding, Finding::GroupsTakenBack { .. }));
+        assert!(matches!(service.state.loads.last().unwrap().finding, FollowFinding::GroupsTakenBack { .. }));
     });
     assert!(rig.holds() && balanced(&rig) == 0);
 }
@@ -436,7 +441,7 @@ fn findings_about_load_and_groups_do_not_replace_each_other() {
         assert_eq!(service.state.totals.better_groups, 1);
         assert_eq!(service.state.loads.len(), 2, "{:?}", service.state.loads);
     });
-    assert_eq!(found(&events, |f| matches!(f, Finding::WouldRegroup { .. })), 1, "{events:?}");
+    assert_eq!(found(&events, |f| matches!(f, FollowFinding::WouldRegroup { .. })), 1, "{events:?}");
 }
 
 /// The service may write what these changes consist of, and nothing that interrupts traffic.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::{Policy, Request, restore_balanced};
-use ringwise_kfmt::notification::{Change, Uevent};
+use ringwise_kfmt::notification::{InterfaceNotification, Uevent};
 use ringwise_model::{CpuId, CpuSet, Dir, Goal};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 use ringwise_sys::Clock;
@@ -13,11 +13,11 @@ use ringwise_testkit::sim::{Sim, build};
 
 use crate::event::Event;
 use crate::follow::tests::of_queue;
-use crate::follow::{Finding, layout};
+use crate::follow::{FollowFinding, layout};
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 const DEV: &str = "eth0";
 /// The queue whose CPU a program takes.
@@ -67,20 +67,20 @@ fn rates(of_queues: &[u32], program: u32) -> Rates {
 
 /// Where the program runs.
 #[derive(Clone, Copy)]
-enum Program {
+enum ProgramCpu {
     On(u32),
     /// On the CPU of the queue, wherever that is.
     Follows,
 }
 
-fn seconds(rig: &Rig, service: &mut Service, program: Program, n: u32) {
+fn seconds(rig: &Rig, service: &mut Service, program: ProgramCpu, n: u32) {
     for _ in 0..n {
         rig.sim.sleep(Duration::from_secs(1));
         let layout = layout(&rig.host).unwrap();
         let of_queues = cpus(rig);
         let program = match program {
-            Program::On(cpu) => cpu,
-            Program::Follows => of_queues[QUEUE as usize],
+            ProgramCpu::On(cpu) => cpu,
+            ProgramCpu::Follows => of_queues[QUEUE as usize],
         };
         second(rig, service, &layout, &rates(&of_queues, program));
     }
@@ -96,7 +96,7 @@ fn affinity(rig: &Rig, queue: u32, cpu: u32) {
 fn a_queue_moves_away_from_a_program_and_the_base_comes_back() {
     let rig = rig();
     let first = cpus(&rig);
-    let program = Program::On(first[QUEUE as usize]);
+    let program = ProgramCpu::On(first[QUEUE as usize]);
     let in_effect = || ringwise_apply::verify_in(&rig.now(), &rig.setup.store).unwrap().settings.len();
     let before = in_effect();
     let events = rig.serve(|service| {
@@ -114,7 +114,8 @@ fn a_queue_moves_away_from_a_program_and_the_base_comes_back() {
         assert_eq!(cpus(&rig), now, "{:?}", service.state.actions);
         assert!(service.state.manual.is_empty());
     });
-    let moved = |f: &Finding| matches!(f, Finding::MovedInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
+    let moved =
+        |f: &FollowFinding| matches!(f, FollowFinding::MovedInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
     assert!(events.iter().any(|e| matches!(e, Event::Load(l) if moved(&l.finding))), "{events:?}");
     // As the guard does it when the service is gone.
     let by = Request { who: "guard".into(), ..Request::default() };
@@ -137,7 +138,7 @@ fn xps_follows_an_interrupt_and_returns_with_it() {
     let (first, masks) = (cpus(&rig), xps(&rig));
     assert!(masks.iter().all(|m| !m.is_empty()), "{masks:?}");
     rig.serve(|service| {
-        seconds(&rig, service, Program::On(first[QUEUE as usize]), 30);
+        seconds(&rig, service, ProgramCpu::On(first[QUEUE as usize]), 30);
         let (now, moved) = (cpus(&rig), xps(&rig));
         assert_ne!(now, first, "{:?}", service.state);
         // Each CPU with a queue of its own sends through it.
@@ -165,7 +166,7 @@ fn xps_masks_of_a_user_do_not_follow() {
         rig.sim.outside(|h| h.write(&path, b"1").unwrap());
         service.look(false);
         let masks = xps(&rig);
-        seconds(&rig, service, Program::On(first[QUEUE as usize]), 30);
+        seconds(&rig, service, ProgramCpu::On(first[QUEUE as usize]), 30);
         assert_ne!(cpus(&rig), first);
         assert_eq!((xps(&rig), balanced(&rig)), (masks, 1));
     });
@@ -177,16 +178,16 @@ fn a_move_that_does_not_help_is_taken_back() {
     let first = cpus(&rig);
     rig.serve(|service| {
         for _ in 0..30 {
-            seconds(&rig, service, Program::Follows, 1);
+            seconds(&rig, service, ProgramCpu::Follows, 1);
             if cpus(&rig) != first {
                 break;
             }
         }
         assert_ne!(cpus(&rig), first, "{:?}", service.state);
-        seconds(&rig, service, Program::Follows, 8);
+        seconds(&rig, service, ProgramCpu::Follows, 8);
         assert_eq!(cpus(&rig), first, "{:?}", service.state.actions);
         assert_eq!(service.state.totals.interrupts_taken_back, 1);
-        assert_eq!(service.state.actions.last().unwrap().cause, Cause::LoadRestored);
+        assert_eq!(service.state.actions.last().unwrap().cause, ActionCause::LoadRestored);
         assert_eq!(balanced(&rig), 0);
         service.look(false);
         assert!(rig.holds());
@@ -206,11 +207,11 @@ fn nothing_is_written_without_the_request_of_a_user_or_permitted_cpus() {
                 assert!(service.permitted.contains_key(DEV));
                 service.permitted.clear();
             }
-            seconds(&rig, service, Program::On(first[QUEUE as usize]), 60);
+            seconds(&rig, service, ProgramCpu::On(first[QUEUE as usize]), 60);
             assert_eq!((cpus(&rig), rig.journals()), (first.clone(), journals));
             assert_eq!(service.state.totals.better_interrupts > 0, !acts, "{:?}", service.state);
             let would =
-                |f: &Finding| matches!(f, Finding::WouldMoveInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
+                |f: &FollowFinding| matches!(f, FollowFinding::WouldMoveInterrupt { interrupt, .. } if interrupt.queues == [QUEUE]);
             let proposed = service.state.loads.iter().any(|l| would(&l.finding));
             assert_eq!(proposed, !acts, "{:?}", service.state.loads);
         });
@@ -223,14 +224,14 @@ fn nothing_is_written_without_the_request_of_a_user_or_permitted_cpus() {
 fn an_interrupt_that_a_user_moves_stays() {
     let rig = rig();
     let first = cpus(&rig);
-    let program = Program::On(first[QUEUE as usize]);
+    let program = ProgramCpu::On(first[QUEUE as usize]);
     rig.serve(|service| {
         seconds(&rig, service, program, 30);
         assert_ne!(cpus(&rig), first);
         affinity(&rig, QUEUE, first[QUEUE as usize]);
         let mine = cpus(&rig);
         seconds(&rig, service, program, 20);
-        let off = service.state.loads.iter().any(|l| matches!(l.finding, Finding::Off { .. }));
+        let off = service.state.loads.iter().any(|l| matches!(l.finding, FollowFinding::Off { .. }));
         assert!(off, "{:?}", service.state.loads);
         service.look(false);
         assert_eq!(cpus(&rig), mine);
@@ -244,11 +245,11 @@ fn an_interrupt_that_a_user_moves_stays() {
 fn events_end_the_moves_before_the_layout_is_corrected() {
     let rig = rig();
     let first = cpus(&rig);
-    let program = Program::On(first[QUEUE as usize]);
+    let program = ProgramCpu::On(first[QUEUE as usize]);
     rig.serve(|service| {
         seconds(&rig, service, program, 30);
         assert_ne!(cpus(&rig), first);
-        heard(service, Change::Link, DEV);
+        heard(service, InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!((cpus(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state.actions);
@@ -273,7 +274,7 @@ fn a_persons_transaction_is_the_new_base() {
     let rig = rig();
     let first = cpus(&rig);
     rig.serve(|service| {
-        seconds(&rig, service, Program::On(first[QUEUE as usize]), 30);
+        seconds(&rig, service, ProgramCpu::On(first[QUEUE as usize]), 30);
         assert_ne!(cpus(&rig), first);
         rig.apply(Goal::Forward);
         let applied = cpus(&rig);
@@ -288,5 +289,5 @@ fn a_persons_transaction_is_the_new_base() {
 fn a_restart_hands_over_and_an_end_without_a_successor_does_not() {
     let rig = rig();
     let busy = cpus(&rig)[QUEUE as usize];
-    hands_over(&rig, DEV, cpus, |service| seconds(&rig, service, Program::On(busy), 30));
+    hands_over(&rig, DEV, cpus, |service| seconds(&rig, service, ProgramCpu::On(busy), 30));
 }

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{BalancedSetting, Standing, Verify};
+use ringwise_apply::{BalancedSetting, SettingInEffect, Verify};
 use ringwise_knob::{
     Address, FOR_GROUPS, FOR_SHARES, IfRefused, ManualChange, Match, Reason, Setting, SettingMap, Step, VectorName,
     diff, irq,
 };
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
-use crate::evidence::Evidence;
-use crate::losses::{About, Loss, judge};
+use crate::evidence::NotificationEvidence;
+use crate::losses::{LossContext, SettingLoss, judge};
 
 /// What the service knows when it looks.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct KeepInput<'a> {
     /// The host as it is now.
     pub now: &'a Snapshot,
     /// What is in effect, with what the service itself has written.
@@ -26,7 +26,7 @@ pub struct Look<'a> {
     /// Interfaces with a group that names a program or unit.
     pub programs: &'a BTreeSet<String>,
     /// What was heard since the last look.
-    pub evidence: &'a Evidence,
+    pub evidence: &'a NotificationEvidence,
     /// Interfaces that were set up again since they were written to.
     pub anew: &'a BTreeSet<String>,
     /// Interfaces that the service leaves alone.
@@ -39,7 +39,7 @@ pub struct Look<'a> {
 
 /// What follows from it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Todo {
+pub struct KeepDecision {
     /// Steps that write again what was applied, in writing order.
     pub steps: Vec<Step>,
     /// Present values of settings that only the service had changed, for a layout that is not needed any more. Something else has
@@ -54,12 +54,12 @@ pub struct Todo {
     /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,
     /// Interfaces of which something was lost, and why.
-    pub lost: BTreeMap<String, Loss>,
+    pub lost: BTreeMap<String, SettingLoss>,
 }
 
 /// Decides interface by interface.
-pub fn todo(look: Look) -> Todo {
-    let mut out = Todo::default();
+pub fn decide(look: KeepInput) -> KeepDecision {
+    let mut out = KeepDecision::default();
     let mut target = SettingMap::new();
     let base = by_device(look.base);
     for (dev, settings) in by_device(look.in_effect) {
@@ -71,18 +71,18 @@ pub fn todo(look: Look) -> Todo {
         let fits = !other_plan && base.get(dev).is_some_and(|b| fits(b, nic, look));
         let undone = if fits { take_undone(&mut found, look) } else { Vec::new() };
         let manual: Vec<ManualChange> =
-            found.iter().filter(|(_, l)| *l == Loss::Manual).filter_map(|(s, _)| s.hand()).collect();
+            found.iter().filter(|(_, l)| *l == SettingLoss::Manual).filter_map(|(s, _)| s.manual_change()).collect();
         // What cannot be read now may be as applied.
-        let unread = found.iter().filter(|(_, l)| *l == Loss::Unread).filter_map(|(s, _)| s.want.address());
+        let unread = found.iter().filter(|(_, l)| *l == SettingLoss::Unread).filter_map(|(s, _)| s.want.address());
         let stays: BTreeSet<Address> = manual.iter().filter_map(ManualChange::address).chain(unread).collect();
         out.manual.extend(manual);
         out.undone.extend(undone);
         // Without its ban, irqbalance moves everything else again.
         let losses = found.iter().map(|(_, l)| *l).filter(|l| l.is_lost());
-        let first = losses.reduce(|a, b| if b == Loss::Ban { b } else { a });
+        let first = losses.reduce(|a, b| if b == SettingLoss::Ban { b } else { a });
         out.lost.extend(first.map(|l| (dev.to_string(), l)));
         let lost = first.is_some();
-        let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == Loss::Absent);
+        let other_queues = other_channels(&settings) && found.iter().any(|(_, l)| *l == SettingLoss::Absent);
         let heard = look.evidence.of(&nic.dev);
         let unheard = look.evidence.is_incomplete() && look.programs.contains(dev);
         if unheard || look.evidence.programs.contains(dev) {
@@ -106,7 +106,7 @@ pub fn todo(look: Look) -> Todo {
                 only_by_the_service(look, dev)
                     .filter(|(a, _)| !stays.contains(a) && !follows_program(look, a) && may_write(a, look, dev)),
             );
-            if first == Some(Loss::Ban) {
+            if first == Some(SettingLoss::Ban) {
                 let holds = base.get(dev).into_iter().flatten().filter(|s| s.how.holds());
                 out.held.extend(holds.map(|s| &s.want).filter(|s| matches!(s, Setting::IrqCpus { .. })).cloned());
             }
@@ -134,26 +134,26 @@ pub fn todo(look: Look) -> Todo {
 
 /// What the service made for a layout that is not needed any more, with the value before: the weights of a table while a CPU was
 /// offline.
-fn only_by_the_service<'a>(look: Look<'a>, dev: &'a str) -> impl Iterator<Item = (Address, Setting)> + 'a {
+fn only_by_the_service<'a>(look: KeepInput<'a>, dev: &'a str) -> impl Iterator<Item = (Address, Setting)> + 'a {
     let own = look.in_effect.made.iter().filter(|m| m.as_left).filter_map(|m| Some((m.address()?, m)));
     own.filter(move |(a, _)| a.dev() == Some(dev) && !in_base(look, a)).map(|(a, m)| (a, m.before.clone()))
 }
 
 /// Takes out changes of the service that are not needed any more and that something else has undone: a driver that was loaded
 /// again while the table had weights, before the CPU came back. Returns the present values.
-fn take_undone(found: &mut Vec<(&Standing, Loss)>, look: Look) -> Vec<Setting> {
+fn take_undone(found: &mut Vec<(&SettingInEffect, SettingLoss)>, look: KeepInput) -> Vec<Setting> {
     let made = |a: &Address| look.in_effect.made.iter().find(|m| m.address().as_ref() == Some(a)).map(|m| &m.before);
     let before = |a: &Address| balanced(look, a).map(|t| &t.base).or_else(|| made(a));
-    let is_undone = |(s, loss): &(&Standing, Loss)| {
+    let is_undone = |(s, loss): &(&SettingInEffect, SettingLoss)| {
         let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return false };
         let made = before(&address).filter(|_| !in_base(look, &address) && !follows_program(look, &address));
-        made.is_some_and(|before| now == before || *loss == Loss::Reset)
+        made.is_some_and(|before| now == before || *loss == SettingLoss::Reset)
     };
     found.extract_if(.., |l| is_undone(l)).filter_map(|(s, _)| s.now.known().cloned()).collect()
 }
 
 /// The setting, if the service has moved it because of the load.
-fn balanced<'a>(look: Look<'a>, address: &Address) -> Option<&'a BalancedSetting> {
+fn balanced<'a>(look: KeepInput<'a>, address: &Address) -> Option<&'a BalancedSetting> {
     look.balanced.iter().find(|t| t.address == *address)
 }
 
@@ -166,17 +166,17 @@ pub(crate) fn steers_flows(address: &Address) -> bool {
 }
 
 /// Whether the service may have written another value than the one that was applied, because a program listens elsewhere.
-fn follows_program(look: Look, address: &Address) -> bool {
+fn follows_program(look: KeepInput, address: &Address) -> bool {
     steers_flows(address) && address.dev().is_some_and(|d| look.programs.contains(d))
 }
 
 /// Whether people or the configuration have applied this setting.
-fn in_base(look: Look, address: &Address) -> bool {
+fn in_base(look: KeepInput, address: &Address) -> bool {
     look.base.settings.iter().any(|s| s.want.address().as_ref() == Some(address))
 }
 
 /// What belongs to a layout stays marked as such, so that the plan for another layout removes it.
-fn rule(look: Look, address: &Address) -> &'static str {
+fn rule(look: KeepInput, address: &Address) -> &'static str {
     let mut made = look.base.made.iter().chain(look.in_effect.made.iter().filter(|_| follows_program(look, address)));
     match made.any(|m| m.address().as_ref() == Some(address)) {
         true if matches!(address, Address::RssTable { .. }) => FOR_SHARES,
@@ -186,8 +186,8 @@ fn rule(look: Look, address: &Address) -> &'static str {
 }
 
 /// Settings in effect by interface. Those of the host itself are not kept: nothing resets them.
-fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&Standing>> {
-    let mut out: BTreeMap<&str, Vec<&Standing>> = BTreeMap::new();
+fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&SettingInEffect>> {
+    let mut out: BTreeMap<&str, Vec<&SettingInEffect>> = BTreeMap::new();
     for s in &v.settings {
         if let Some(dev) = s.want.dev() {
             out.entry(dev).or_default().push(s);
@@ -196,11 +196,11 @@ fn by_device(v: &Verify) -> BTreeMap<&str, Vec<&Standing>> {
     out
 }
 
-fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Standing, Loss)> {
+fn losses<'a>(look: KeepInput, nic: &Nic, settings: &[&'a SettingInEffect]) -> Vec<(&'a SettingInEffect, SettingLoss)> {
     let ban = |how: fn(&Match) -> bool| {
         settings.iter().any(|s| matches!(s.want, Setting::IrqbalanceBan { .. }) && how(&s.how))
     };
-    let about = About {
+    let about = LossContext {
         now: look.now,
         heard: look.evidence.of(&nic.dev),
         anew: look.anew.contains(nic.name()),
@@ -210,20 +210,20 @@ fn losses<'a>(look: Look, nic: &Nic, settings: &[&'a Standing]) -> Vec<(&'a Stan
         ban_lost: ban(|how| *how == Match::Differs),
         ban_unread: ban(|how| matches!(how, Match::Unknown(_))),
     };
-    let known = |s: &Standing| {
+    let known = |s: &SettingInEffect| {
         let before = s.want.address().and_then(|a| look.known.get(&a));
         !about.anew && before.is_some_and(|b| s.now.known() == Some(b))
     };
-    let judged = |s: &'a Standing| match judge(s, about)? {
-        Loss::Reset if known(s) => Some((s, Loss::Manual)),
-        Loss::CpuGone if known(s) && !about.cpus => Some((s, Loss::Manual)),
+    let judged = |s: &'a SettingInEffect| match judge(s, about)? {
+        SettingLoss::Reset if known(s) => Some((s, SettingLoss::Manual)),
+        SettingLoss::CpuGone if known(s) && !about.cpus => Some((s, SettingLoss::Manual)),
         loss => Some((s, loss)),
     };
     settings.iter().filter_map(|s| judged(s)).collect()
 }
 
 /// Channel counts that were applied are not the present ones, or queues that were applied to are gone.
-fn other_channels(settings: &[&Standing]) -> bool {
+fn other_channels(settings: &[&SettingInEffect]) -> bool {
     settings.iter().any(|s| match &s.want {
         Setting::Channels { .. } => !s.how.holds(),
         _ => s.how == Match::Gone,
@@ -232,7 +232,7 @@ fn other_channels(settings: &[&Standing]) -> bool {
 
 /// Whether what was applied can be written to this interface as it is now: each of its queues exists, no queue is without a
 /// setting, and every CPU is online.
-fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
+fn fits(base: &[&SettingInEffect], nic: &Nic, look: KeepInput) -> bool {
     let now = look.now;
     let exist = base.iter().all(|s| s.how != Match::Gone);
     let cpus = |s: &Setting| match s {
@@ -246,7 +246,7 @@ fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
         let since = if s.how == Match::Differs { &isolated } else { look.newly_isolated };
         cpus(&s.want).is_some_and(|c| !c.intersection(since).is_empty())
     });
-    let own = |s: &&Standing| match s.want.address() {
+    let own = |s: &&SettingInEffect| match s.want.address() {
         Some(Address::IrqCpus { of, .. }) => irq::vector(nic, of).and_then(irq::canonical),
         _ => None,
     };
@@ -257,6 +257,6 @@ fn fits(base: &[&Standing], nic: &Nic, look: Look) -> bool {
 }
 
 /// Traffic is interrupted only for an interface that was just set up again, whose traffic has been interrupted anyway.
-fn may_write(address: &Address, look: Look, dev: &str) -> bool {
+fn may_write(address: &Address, look: KeepInput, dev: &str) -> bool {
     !address.interrupts_traffic_on(look.now) || look.anew.contains(dev)
 }

@@ -63,10 +63,10 @@ pub mod unchanged;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Answer, Ask, ask};
+pub use control::{ControlReply, ControlRequest, send_request};
 pub use event::Event;
-pub use follow::{EntryMove, Finding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
+pub use follow::{EntryMove, FollowFinding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
 pub use move_reason::{Actuator, MoveCount, MoveReason};
 pub use run::run;
-pub use service::Setup;
-pub use state::{Action, ActionEnding, Cause, Notifications, ServiceState, Totals};
+pub use service::ServiceSetup;
+pub use state::{ActionCause, ActionEnding, Notifications, ServiceAction, ServiceState, ServiceTotals};

@@ -2,7 +2,7 @@
 //! a restart. They are recorded with what devices refused (`ringwise learned`).
 
 use ringwise_apply::Refusal;
-use ringwise_kfmt::notification::{Change, InterfaceChange};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification};
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_knob::{Learned, Setting};
 use ringwise_model::words::with_causes;
@@ -37,7 +37,7 @@ impl Service<'_> {
         self.follow.as_mut().into_iter().for_each(|f| f.link_went_down(&dev, now));
         self.groups.link_went_down(&dev, now);
         // The next look restores the base, also if nothing was heard.
-        let change = InterfaceChange { change: Change::Link, ifindex: None, name: Some(dev.clone()) };
+        let change = InterfaceChange { change: InterfaceNotification::Link, ifindex: None, name: Some(dev.clone()) };
         self.evidence.interface(&change);
         self.prepared = None;
         self.schedule.heard(now);
@@ -45,7 +45,7 @@ impl Service<'_> {
             self.link_losses.new.insert(dev.clone(), (table, times));
             self.link_losses.names.insert(dev.clone());
             self.publish_link_losses();
-            self.say(&Event::TableTookLinkDown { interface: dev });
+            self.log(&Event::TableTookLinkDown { interface: dev });
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_adapt::Forbidden;
-use ringwise_kfmt::notification::{Change, InterfaceChange};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification};
 use ringwise_knob::{Family, Learned, Setting, path};
 use ringwise_sys::Host;
 
@@ -130,7 +130,7 @@ impl LinkWatches {
 
     /// A link message about this interface was received.
     pub(crate) fn heard(&mut self, change: &InterfaceChange, now: Duration) {
-        let link = matches!(change.change, Change::Link | Change::Gone);
+        let link = matches!(change.change, InterfaceNotification::Link | InterfaceNotification::Gone);
         let watch = change.name.as_ref().filter(|_| link).and_then(|name| self.watched.get_mut(name));
         watch.into_iter().for_each(|w| w.heard(now));
     }

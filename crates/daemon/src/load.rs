@@ -15,12 +15,12 @@ use serde_json::Value;
 use crate::act::{WHO, action};
 use crate::compared::Compared;
 use crate::event::Event;
-use crate::evidence::Heard;
-use crate::follow::{Finding, Follow, LoadFinding, News, Rules};
+use crate::evidence::InterfaceEvents;
+use crate::follow::{Follow, FollowFinding, LoadFinding, News, Rules};
 use crate::followed_groups::LeftGroups;
 use crate::move_reason::{Actuator, MoveReason};
 use crate::service::Service;
-use crate::state::{ActionEnding, Cause};
+use crate::state::{ActionCause, ActionEnding};
 
 /// What a service leaves to the next one.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Service<'_> {
     /// Reports findings, and writes tables and interrupts.
     pub(crate) fn act_on_news(&mut self, news: News) {
         for text in news.notes {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
         let mut changed = false;
         for (interface, finding) in news.findings {
@@ -96,7 +96,7 @@ impl Service<'_> {
             changed = true;
         }
         if changed {
-            self.tell();
+            self.publish_state();
         }
     }
 
@@ -116,12 +116,12 @@ impl Service<'_> {
         let new: Vec<String> = undone.difference(&self.rolled_back).filter(|d| self.may_act_on(d)).cloned().collect();
         self.rolled_back.clone_from(undone);
         for interface in new {
-            self.say(&Event::OnlyObserved { interface });
+            self.log(&Event::OnlyObserved { interface });
         }
     }
 
     /// Publishes a finding, if it is news.
-    pub(crate) fn found(&mut self, interface: String, finding: Finding) -> bool {
+    pub(crate) fn found(&mut self, interface: String, finding: FollowFinding) -> bool {
         // Groups and loads change at another pace: each has a last finding of its own.
         let same = |l: &LoadFinding| l.finding.is_about_groups() == finding.is_about_groups();
         let at = self.state.loads.iter().position(|l| l.interface == interface && same(l));
@@ -130,23 +130,23 @@ impl Service<'_> {
         }
         at.map(|i| self.state.loads.remove(i));
         match &finding {
-            Finding::WouldMove { .. } => self.state.totals.better_tables += 1,
-            Finding::Moved { moves, .. } => self.state.totals.moved_entries += moves.len() as u64,
-            Finding::TakenBack { .. } => self.state.totals.taken_back += 1,
-            Finding::WouldMoveInterrupt { .. } => self.state.totals.better_interrupts += 1,
-            Finding::MovedInterrupt { .. } => self.state.totals.moved_interrupts += 1,
-            Finding::InterruptTakenBack { .. } => self.state.totals.interrupts_taken_back += 1,
-            Finding::WouldChangeMask { .. } => self.state.totals.better_masks += 1,
-            Finding::ChangedMask { .. } => self.state.totals.changed_masks += 1,
-            Finding::MaskTakenBack { .. } => self.state.totals.masks_taken_back += 1,
-            Finding::WouldRegroup { .. } => self.state.totals.better_groups += 1,
-            Finding::Regrouped { .. } => self.state.totals.changed_groups += 1,
-            Finding::GroupsTakenBack { .. } => self.state.totals.groups_taken_back += 1,
+            FollowFinding::WouldMove { .. } => self.state.totals.better_tables += 1,
+            FollowFinding::Moved { moves, .. } => self.state.totals.moved_entries += moves.len() as u64,
+            FollowFinding::TakenBack { .. } => self.state.totals.taken_back += 1,
+            FollowFinding::WouldMoveInterrupt { .. } => self.state.totals.better_interrupts += 1,
+            FollowFinding::MovedInterrupt { .. } => self.state.totals.moved_interrupts += 1,
+            FollowFinding::InterruptTakenBack { .. } => self.state.totals.interrupts_taken_back += 1,
+            FollowFinding::WouldChangeMask { .. } => self.state.totals.better_masks += 1,
+            FollowFinding::ChangedMask { .. } => self.state.totals.changed_masks += 1,
+            FollowFinding::MaskTakenBack { .. } => self.state.totals.masks_taken_back += 1,
+            FollowFinding::WouldRegroup { .. } => self.state.totals.better_groups += 1,
+            FollowFinding::Regrouped { .. } => self.state.totals.changed_groups += 1,
+            FollowFinding::GroupsTakenBack { .. } => self.state.totals.groups_taken_back += 1,
             _ => {}
         }
         let load = LoadFinding { interface, unix_time: self.host.unix_time(), finding };
-        self.say(&Event::Load(load.clone()));
-        if !matches!(load.finding, Finding::Even | Finding::GroupsSuit) {
+        self.log(&Event::Load(load.clone()));
+        if !matches!(load.finding, FollowFinding::Even | FollowFinding::GroupsSuit) {
             self.state.loads.push(load);
         }
         true
@@ -168,7 +168,7 @@ impl Service<'_> {
         let tables = match self.compare() {
             Ok(seen) => seen.map(|s| s.balanced).unwrap_or_default(),
             // The guard of the earlier service restores them.
-            Err(why) => return self.trouble(&why),
+            Err(why) => return self.report_problem(&why),
         };
         if tables.is_empty() {
             // A transaction of a user may have replaced everything. While the file is there, the guard of the earlier service waits, and
@@ -245,7 +245,7 @@ impl Service<'_> {
     }
 
     /// What was heard about this interface. What is in effect after a change of its link is a new base of the adapter.
-    fn hear_interruption(&mut self, seen: &Compared, dev: &str) -> Heard {
+    fn hear_interruption(&mut self, seen: &Compared, dev: &str) -> InterfaceEvents {
         let heard = seen.now.nic(dev).map(|n| self.evidence.heard(&n.dev)).unwrap_or_default();
         if heard.link || heard.bound {
             self.follow.as_mut().into_iter().for_each(|f| f.begin_again(dev));
@@ -263,7 +263,7 @@ impl Service<'_> {
             Ok(Some(o)) => Ok(o),
             Err(e) => Err(e),
         };
-        let action = action(self.host.unix_time(), Cause::LoadRestored, vec![dev.into()], &result);
+        let action = action(self.host.unix_time(), ActionCause::LoadRestored, vec![dev.into()], &result);
         if action.ending == ActionEnding::Kept {
             let applied = result.as_ref().map(|o| o.applied.as_slice()).unwrap_or_default();
             for actuator in Actuator::of_settings(applied, groups) {
@@ -278,7 +278,7 @@ impl Service<'_> {
                 self.link_losses.given_up.insert(dev.into(), acted);
             }
         }
-        self.say(&Event::Acted(action.clone()));
+        self.log(&Event::Acted(action.clone()));
         self.remember(action);
     }
 
@@ -322,7 +322,7 @@ impl Service<'_> {
 
     pub(crate) fn note_once(&mut self, text: String) {
         if self.noted_moves.as_ref() != Some(&text) {
-            self.say(&Event::Note(text.clone()));
+            self.log(&Event::Note(text.clone()));
             self.noted_moves = Some(text);
         }
     }

@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ringwise_apply::{Policy, Request, restore_balanced};
-use ringwise_kfmt::notification::{Change, Uevent};
+use ringwise_kfmt::notification::{InterfaceNotification, Uevent};
 use ringwise_knob::learned::LearnedWrite;
 use ringwise_model::{CpuId, Goal, Title};
 use ringwise_observe::CpuRates;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{Arrival, ArrivalQueue, At, Fault, Quirk};
+use ringwise_testkit::sim::{ArrivalQueue, ArrivingPackets, At, Quirk, SimulatedFault};
 
-use crate::control::Ask;
+use crate::control::ControlRequest;
 use crate::event::Event;
 use crate::follow::tests::rates;
-use crate::follow::{Finding, layout};
+use crate::follow::{FollowFinding, layout};
 use crate::link_watch::carrier_downs;
 use crate::load_rig::{balanced, hands_over, second};
 use crate::move_reason::{Actuator, MoveCount, MoveReason};
 use crate::schedule::Due;
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 const DEV: &str = "eth0";
 
@@ -52,7 +52,13 @@ fn seconds(rig: &Rig, service: &mut Service, first: &[u32], n: u32, helps: bool)
             by_queue[if helps { &now } else { first }[hash as usize % now.len()] as usize] += packets;
             rig.sim.receive(
                 DEV,
-                Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes: packets * 100, segments: packets },
+                ArrivingPackets {
+                    hash,
+                    queue: ArrivalQueue::ByTable,
+                    packets,
+                    bytes: packets * 100,
+                    segments: packets,
+                },
             );
         }
         let nic = rig.now().nic(DEV).unwrap().clone();
@@ -105,7 +111,7 @@ fn an_uneven_load_is_spread_in_small_steps_and_the_base_comes_back() {
         let moved = now.iter().zip(&first).filter(|(a, b)| a != b).count();
         assert!((1..=24).contains(&moved), "{moved}: {:?}", service.state.loads);
         assert_eq!(service.state.totals.moved_entries as usize, moved, "{:?}", service.state);
-        let steps = service.state.actions.iter().filter(|a| a.cause == Cause::Load).count();
+        let steps = service.state.actions.iter().filter(|a| a.cause == ActionCause::Load).count();
         assert!(steps >= 2, "small steps: {:?}", service.state.actions);
         assert!(rig.holds(), "what the service moved is in effect");
         assert_eq!(balanced(&rig), 1);
@@ -135,7 +141,7 @@ fn a_step_that_does_not_help_is_taken_back() {
         assert_eq!(table(&rig), first, "{:?}", service.state.actions);
         assert_eq!(service.state.totals.taken_back, 1);
         let last = service.state.actions.last().unwrap();
-        assert_eq!(last.cause, Cause::LoadRestored);
+        assert_eq!(last.cause, ActionCause::LoadRestored);
         assert_eq!(balanced(&rig), 0, "the table is the base");
         // A second one within an hour ends the moves for long, also after a look at the host.
         for _ in 0..120 {
@@ -146,7 +152,7 @@ fn a_step_that_does_not_help_is_taken_back() {
         assert_eq!(service.state.totals.taken_back, 2, "{:?}", service.state.actions);
         service.look(false);
         seconds(&rig, service, &first, 2, false);
-        let off = |f: &Finding| matches!(f, Finding::Off { .. });
+        let off = |f: &FollowFinding| matches!(f, FollowFinding::Off { .. });
         assert!(service.state.loads.iter().any(|l| off(&l.finding)), "{:?}", service.state.loads);
     });
 }
@@ -173,12 +179,12 @@ fn a_pause_keeps_what_was_moved_until_it_ends() {
         seconds(&rig, service, &first, 20, true);
         let moved = table(&rig);
         assert_ne!(moved, first);
-        service.answer(&Ask::Pause { interface: Some(DEV.into()) });
+        service.answer(&ControlRequest::Pause { interface: Some(DEV.into()) });
         seconds(&rig, service, &first, 20, false);
         later(service);
         service.look(true);
         assert_eq!((table(&rig), balanced(&rig)), (moved, 1), "{:?}", service.state.actions);
-        service.answer(&Ask::Resume { interface: Some(DEV.into()) });
+        service.answer(&ControlRequest::Resume { interface: Some(DEV.into()) });
         later(service);
         service.look(true);
         assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state.actions);
@@ -215,7 +221,7 @@ fn a_table_that_a_user_writes_stays() {
         let mine: Vec<u32> = (0..first.len() as u32).map(|i| i % 3).collect();
         rig.sim.ethtool_x(DEV, &mine).unwrap();
         seconds(&rig, service, &first, 2, true);
-        let off = service.state.loads.iter().any(|l| matches!(l.finding, Finding::Off { .. }));
+        let off = service.state.loads.iter().any(|l| matches!(l.finding, FollowFinding::Off { .. }));
         assert!(off, "within two seconds: {:?}", service.state.loads);
         seconds(&rig, service, &first, 60, true);
         service.look(false);
@@ -280,7 +286,7 @@ fn events_end_the_moves_before_the_layout_is_corrected() {
         // Some seconds after a write, the driver requests its interrupts again, and keeps the table.
         rig.sim.sleep(Duration::from_secs(6));
         rig.reset(DEV);
-        heard(service, Change::Link, DEV);
+        heard(service, InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!(table(&rig), first, "{:?}", service.state.actions);
@@ -304,7 +310,7 @@ fn events_end_the_moves_before_the_layout_is_corrected() {
         assert_ne!(table(&rig), first);
         rig.sim.sleep(Duration::from_secs(6));
         rig.sim.ethtool_x(DEV, &first).unwrap();
-        heard(service, Change::Link, DEV);
+        heard(service, InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!((table(&rig), balanced(&rig)), (first.clone(), 0), "{:?}", service.state);
@@ -342,8 +348,11 @@ fn a_table_that_takes_the_link_down_is_not_written_again() {
         assert_eq!((table(&rig), balanced(&rig), downs()), (first.clone(), 0, Some(2)));
         assert!(writes[1] - writes[0] <= Duration::from_secs(5), "soon: {writes:?}");
         assert_eq!(service.state.no_table_writes, [DEV]);
-        let off =
-            service.state.loads.iter().any(|l| matches!(&l.finding, Finding::Off { why } if why.contains("link")));
+        let off = service
+            .state
+            .loads
+            .iter()
+            .any(|l| matches!(&l.finding, FollowFinding::Off { why } if why.contains("link")));
         assert!(off, "{:?}", service.state.loads);
         rig.sim.sleep(Duration::from_secs(1800));
         assert_eq!(follow(&rig, service, &first, 40), [], "half an hour later it does not try again either");
@@ -400,9 +409,10 @@ fn a_base_that_cannot_be_restored_is_not_tried_again_where_it_takes_the_link_dow
             seconds(&rig, service, &first, 1, true);
         }
         // The driver does not accept the base.
-        rig.sim.fault(Fault::Ignore { at: At::Every });
+        rig.sim.fault(SimulatedFault::Ignore { at: At::Every });
         follow(&rig, service, &first, 10);
-        let tries = |service: &Service| service.state.actions.iter().filter(|a| a.cause == Cause::LoadRestored).count();
+        let tries =
+            |service: &Service| service.state.actions.iter().filter(|a| a.cause == ActionCause::LoadRestored).count();
         assert_eq!(tries(service), 1, "{:?}", service.state.actions);
         let looks = |service: &mut Service| {
             for _ in 0..30 {
@@ -428,7 +438,7 @@ fn link_messages_without_a_loss_do_not_end_the_moves() {
             seconds(&rig, service, &first, 1, true);
         }
         // Another MTU: the driver may have set up its table again, so the base comes back.
-        heard(service, Change::Link, DEV);
+        heard(service, InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!(table(&rig), first);
@@ -438,12 +448,12 @@ fn link_messages_without_a_loss_do_not_end_the_moves() {
         rig.sim.sleep(Duration::from_secs(6));
         service.check_links();
         rig.sim.cable(DEV, false);
-        heard(service, Change::Link, DEV);
+        heard(service, InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert!(service.state.no_table_writes.is_empty(), "{:?}", service.state);
         assert!(rig.setup.store.learned().unwrap().is_empty());
-        let off = |f: &Finding| matches!(f, Finding::Off { .. });
+        let off = |f: &FollowFinding| matches!(f, FollowFinding::Off { .. });
         assert!(!service.state.loads.iter().any(|l| off(&l.finding)), "{:?}", service.state.loads);
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_adapt::Settled;
 use ringwise_adapt::moves::InterruptMove;
-use ringwise_apply::{BalancedSetting, Refusal, Request, Verdict, balance_step};
+use ringwise_apply::{BalancedSetting, Refusal, Request, RunResult, balance_step};
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{Address, Reason, Setting, VectorName, irq};
 use ringwise_model::words::with_causes;
@@ -18,7 +18,7 @@ use crate::link_watch::LinkWatch;
 use crate::load::by_service;
 use crate::service::Service;
 use crate::setting_move::SettingMove;
-use crate::state::{ActionEnding, Cause};
+use crate::state::{ActionCause, ActionEnding};
 
 /// For reading the device before a write.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -147,9 +147,9 @@ impl Service<'_> {
                     }
                     LoadChange::Rps(m) => Reason::MaskWithBusyCpu { cpu: m.cpu, before_percent, predicted_percent },
                 };
-                (Cause::Load, reason)
+                (ActionCause::Load, reason)
             }
-            WriteReason::Restore { .. } => (Cause::LoadRestored, Reason::MoveTakenBack),
+            WriteReason::Restore { .. } => (ActionCause::LoadRestored, Reason::MoveTakenBack),
         };
         let of = |change: &SettingMove| match (&change.address, &write.change, &write.why) {
             (Address::XpsCpus { .. }, LoadChange::Interrupt(m), WriteReason::Better { .. }) => {
@@ -162,7 +162,12 @@ impl Service<'_> {
     }
 
     /// Writes these settings of an interface in one transaction, each for its reason.
-    pub(crate) fn write_changes(&mut self, dev: &str, cause: Cause, steps: Vec<(SettingMove, Reason)>) -> Settled {
+    pub(crate) fn write_changes(
+        &mut self,
+        dev: &str,
+        cause: ActionCause,
+        steps: Vec<(SettingMove, Reason)>,
+    ) -> Settled {
         let request = Request {
             title: Title::Balance { dev: dev.into() },
             base: steps.iter().map(|(c, _)| c.base.clone()).collect(),
@@ -172,7 +177,7 @@ impl Service<'_> {
         let watch = LinkWatch::before(self.host.as_ref(), dev, steps.iter().map(|(c, _)| &c.to));
         let result = self.run(&request, &self.policy());
         match &result {
-            Ok(o) if o.verdict == Verdict::NothingToDo => return Settled::Written,
+            Ok(o) if o.verdict == RunResult::NothingToDo => return Settled::Written,
             Err(e) if matches!(e.refusal(), Some(Refusal::Changed { .. })) => return Settled::ChangedOutside,
             Err(e) if e.refusal().is_some_and(Refusal::is_temporary) => return Settled::NotWritten,
             _ => {}
@@ -193,7 +198,7 @@ impl Service<'_> {
             // The adapter waits before the next one; corrections of the interface go on.
             _ => {
                 self.state.totals.failed += 1;
-                self.say(&Event::Acted(action.clone()));
+                self.log(&Event::Acted(action.clone()));
                 Settled::Refused
             }
         };

@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Ending, Entry, JournalFiles, Journals, Standing, TransactionKind, Verify};
+use ringwise_apply::{Ending, HistoryEntry, JournalFiles, Journals, SettingInEffect, TransactionKind, Verify};
 use ringwise_discover::Options;
 use ringwise_intent::Wanted;
 use ringwise_knob::{Address, Family, ManualChange, Match, Setting, SettingMap};
 use ringwise_model::words::with_causes;
 use ringwise_model::{CpuSet, Nic, Snapshot};
 
-use crate::act::Work;
+use crate::act::PendingWrites;
 use crate::compared::{Ahead, Compared, LoadLayout, Prepared};
 use crate::event::Event;
-use crate::evidence::Evidence;
-use crate::keep::{Look, Todo, steers_flows, todo};
-use crate::losses::Loss;
+use crate::evidence::NotificationEvidence;
+use crate::keep::{KeepDecision, KeepInput, decide, steers_flows};
+use crate::losses::SettingLoss;
 use crate::replan::{Basis, configured, part, plan_again, standing};
 use crate::service::{Next, Service};
-use crate::state::Cause;
-use crate::unchanged::{Seen, ToRead};
+use crate::state::ActionCause;
+use crate::unchanged::{WatchList, WatchedValues};
 
 /// The program that `Loss::Ban` is about.
 const IRQBALANCE: &str = "irqbalance";
@@ -61,9 +61,9 @@ impl Service<'_> {
         self.schedule.looked(now);
         match next {
             Ok(Next::Done) => {
-                self.evidence = Evidence::default();
+                self.evidence = NotificationEvidence::default();
                 self.unsettled = std::mem::take(&mut self.retry);
-                self.well();
+                self.clear_problem();
             }
             // What was heard explains what the next look finds. While a person's trial runs, the interval is soon enough.
             Ok(Next::Later) => {
@@ -74,18 +74,18 @@ impl Service<'_> {
             }
             Err(why) => {
                 self.unsettled = true;
-                self.trouble(&why);
+                self.report_problem(&why);
             }
         }
         if let Some(guardian) = &self.setup.guard {
             guardian.release();
         }
-        self.tell();
+        self.publish_state();
         ringwise_sys::memory::give_back();
     }
 
     /// Nothing that the last comparison depended on has changed, and it read what it needed.
-    pub(crate) fn is_unchanged(&self, read: Option<&Seen>) -> bool {
+    pub(crate) fn is_unchanged(&self, read: Option<&WatchedValues>) -> bool {
         let is_complete = self.link_losses.known && !self.unsettled;
         is_complete && self.knows_all_journals() && read.is_some() && read == self.seen.as_ref()
     }
@@ -95,7 +95,7 @@ impl Service<'_> {
         self.journals.as_ref().is_some_and(JournalFiles::are_current)
     }
 
-    fn reads_as(&self, before: Option<&ToRead>) -> bool {
+    fn reads_as(&self, before: Option<&WatchList>) -> bool {
         self.to_read.as_ref().zip(before).is_some_and(|(a, b)| a.reads_the_same(b))
     }
 
@@ -122,7 +122,7 @@ impl Service<'_> {
             return Ok(next);
         };
         self.state.keeps = seen.in_effect.settings.len();
-        self.to_read = Some(ToRead::of(&seen.in_effect, &seen.now));
+        self.to_read = Some(WatchList::of(&seen.in_effect, &seen.now));
         if seen.in_effect.running.is_some() || seen.in_effect.trial.is_some() {
             return Ok(Next::Later);
         }
@@ -148,7 +148,7 @@ impl Service<'_> {
             seen = again;
         }
         let resting = self.pauses.names();
-        let t = self.todo(&seen, &resting, &newly_isolated);
+        let t = self.keep_decision(&seen, &resting, &newly_isolated);
         self.report_manual(&t, &seen);
         let work = self.work(full, t, &seen, &resting, ahead)?;
         self.note(&work.notes);
@@ -163,8 +163,13 @@ impl Service<'_> {
     }
 
     /// What has to be written, from what was read.
-    pub(crate) fn todo(&self, seen: &Compared, resting: &BTreeSet<String>, newly_isolated: &CpuSet) -> Todo {
-        todo(Look {
+    pub(crate) fn keep_decision(
+        &self,
+        seen: &Compared,
+        resting: &BTreeSet<String>,
+        newly_isolated: &CpuSet,
+    ) -> KeepDecision {
+        decide(KeepInput {
             now: &seen.now,
             in_effect: &seen.in_effect,
             base: &seen.base,
@@ -219,7 +224,7 @@ impl Service<'_> {
                 in_effect = all.verify(&now);
             }
         }
-        let (anew, balanced) = (all.set_up_anew(&now), all.balanced(&now));
+        let (anew, balanced) = (all.reinitialized(&now), all.balanced(&now));
         let base = all.without_service();
         let undone = undone(&base.history(&now.host));
         Ok((Some(Compared { base: base.verify(&now), now, in_effect, anew, balanced, undone }), files))
@@ -255,14 +260,14 @@ impl Service<'_> {
     }
 
     /// Reports each manual change once.
-    fn report_manual(&mut self, t: &Todo, seen: &Compared) {
+    fn report_manual(&mut self, t: &KeepDecision, seen: &Compared) {
         let present: SettingMap =
             t.manual.iter().filter_map(|m| Some((m.address()?, m.setting.clone()))).collect::<BTreeMap<_, _>>();
         for m in &t.manual {
             let old = m.address().is_some_and(|a| self.known.get(&a) == Some(&m.setting));
             if !old {
                 self.state.totals.manual += 1;
-                self.say(&Event::Manual(Box::new(m.clone())));
+                self.log(&Event::Manual(Box::new(m.clone())));
             }
         }
         // A setting of an interface that is away may come back as it was.
@@ -278,11 +283,11 @@ impl Service<'_> {
     fn work(
         &mut self,
         full: bool,
-        t: Todo,
+        t: KeepDecision,
         seen: &Compared,
         resting: &BTreeSet<String>,
         ahead: Option<Ahead>,
-    ) -> Result<Work, String> {
+    ) -> Result<PendingWrites, String> {
         let mut paused = self.contested(&t);
         paused.extend(resting.iter().cloned());
         let basis = self.basis(seen, &t.manual);
@@ -298,15 +303,15 @@ impl Service<'_> {
         let mut undone = t.undone;
         undone.retain(|s| s.dev().is_none_or(|d| !paused.contains(d)));
         let record = !undone.is_empty();
-        let mut work = Work { steps: t.steps, record, already: undone, ..Work::default() };
+        let mut work = PendingWrites { steps: t.steps, record, already: undone, ..PendingWrites::default() };
         work.already.extend(t.held.into_iter().filter(|s| s.dev().is_none_or(|d| !paused.contains(d))));
         work.steps.retain(|s| s.setting.dev().is_none_or(|d| !paused.contains(d)));
         work.cause = match t.lost.values().next() {
-            Some(loss) => Cause::of(*loss),
-            None if self.evidence.cpus => Cause::Cpus,
-            None if t.plan.is_empty() && !t.flows.is_empty() => Cause::Programs,
-            None if t.plan.is_empty() && !appeared.is_empty() => Cause::Appeared,
-            None => Cause::Reset,
+            Some(loss) => ActionCause::of(*loss),
+            None if self.evidence.cpus => ActionCause::Cpus,
+            None if t.plan.is_empty() && !t.flows.is_empty() => ActionCause::Programs,
+            None if t.plan.is_empty() && !appeared.is_empty() => ActionCause::Appeared,
+            None => ActionCause::Reset,
         };
         if !plan.is_empty() {
             let again = match planned.filter(|p| p.interfaces == plan) {
@@ -345,15 +350,15 @@ impl Service<'_> {
     fn note(&mut self, notes: &[String]) {
         let new: Vec<&String> = notes.iter().filter(|n| !self.noted.contains(n)).collect();
         for text in new.into_iter().cloned().collect::<Vec<_>>() {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
         self.noted = notes.to_vec();
     }
 
     /// Interfaces on which a competing program moved settings back too often.
-    fn contested(&mut self, t: &Todo) -> BTreeSet<String> {
+    fn contested(&mut self, t: &KeepDecision) -> BTreeSet<String> {
         let moment = self.moment();
-        let banned = t.lost.iter().filter(|(_, loss)| **loss == Loss::Ban).map(|(dev, _)| dev.clone());
+        let banned = t.lost.iter().filter(|(_, loss)| **loss == SettingLoss::Ban).map(|(dev, _)| dev.clone());
         let mut out = BTreeSet::new();
         for dev in banned.collect::<Vec<_>>() {
             if !self.wrote_to(&dev) || !self.pauses.moved_back(&dev, IRQBALANCE, moment) {
@@ -361,7 +366,7 @@ impl Service<'_> {
             }
             let list = self.pauses.list();
             let until = list.iter().find(|p| p.interface == dev).and_then(|p| p.until_unix).unwrap_or_default();
-            self.say(&Event::Paused { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
+            self.log(&Event::Paused { interface: dev.clone(), program: IRQBALANCE.into(), until_unix: until });
             out.insert(dev);
         }
         out
@@ -390,12 +395,12 @@ fn bans_hold(v: &Verify) -> bool {
     v.settings.iter().filter(|s| matches!(s.want, Setting::IrqbalanceBan { .. })).all(|s| s.how.holds())
 }
 
-fn interrupt_differs(s: &Standing) -> bool {
+fn interrupt_differs(s: &SettingInEffect) -> bool {
     matches!(s.want, Setting::IrqCpus { .. }) && s.how == Match::Differs
 }
 
 /// Interfaces whose last transaction is a rollback.
-fn undone(history: &[Entry]) -> BTreeSet<String> {
+fn undone(history: &[HistoryEntry]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for e in history.iter().filter(|e| of_this_boot(e)) {
         match e.kind {
@@ -406,6 +411,6 @@ fn undone(history: &[Entry]) -> BTreeSet<String> {
     out
 }
 
-fn of_this_boot(e: &Entry) -> bool {
+fn of_this_boot(e: &HistoryEntry) -> bool {
     e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. })
 }

@@ -1,14 +1,14 @@
 //! Why a setting differs from what was applied: a driver or the kernel lost it, or a user or program changed it.
 
-use ringwise_apply::Standing;
+use ringwise_apply::SettingInEffect;
 use ringwise_knob::{Address, Family, Match, Setting, rss};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 
-use crate::evidence::Heard;
+use crate::evidence::InterfaceEvents;
 
 /// Why a setting is not as applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub enum SettingLoss {
     /// The driver set up the device again, or the kernel gave a new queue its default.
     Reset,
     /// Its CPUs are offline, or no longer usable.
@@ -23,7 +23,7 @@ pub enum Loss {
     Unread,
 }
 
-impl Loss {
+impl SettingLoss {
     /// Whether the service writes the value again.
     pub fn is_lost(self) -> bool {
         matches!(self, Self::Reset | Self::CpuGone | Self::Ban)
@@ -32,11 +32,11 @@ impl Loss {
 
 /// What is known besides the setting.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'a> {
+pub struct LossContext<'a> {
     /// The host as it is now.
     pub now: &'a Snapshot,
     /// What was heard about the interface.
-    pub heard: Heard,
+    pub heard: InterfaceEvents,
     /// The interface has another index than when it was written to: its driver was loaded again, or it was plugged again.
     pub anew: bool,
     /// Its channel counts are not those that were applied.
@@ -52,25 +52,25 @@ pub struct About<'a> {
 }
 
 /// `None`: the setting is as applied.
-pub fn judge(s: &Standing, about: About) -> Option<Loss> {
+pub fn judge(s: &SettingInEffect, about: LossContext) -> Option<SettingLoss> {
     match &s.how {
         how if how.holds() => return None,
-        Match::Unknown(_) => return Some(Loss::Unread),
-        Match::Gone => return Some(Loss::Absent),
+        Match::Unknown(_) => return Some(SettingLoss::Unread),
+        Match::Gone => return Some(SettingLoss::Absent),
         _ => {}
     }
-    let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return Some(Loss::Absent) };
+    let (Some(address), Some(now)) = (s.want.address(), s.now.known()) else { return Some(SettingLoss::Absent) };
     // After `ethtool -L` vectors and queues are new; a count that a user or program set stays.
     let renewed = about.anew || about.heard.bound || about.other_channels || about.heard.channels;
     let nic = address.dev().and_then(|d| about.now.nic(d));
     let lost = match address.family() {
-        Family::Rivals => return Some(Loss::Ban),
-        Family::Irq if about.ban_lost => return Some(Loss::Ban),
+        Family::Rivals => return Some(SettingLoss::Ban),
+        Family::Irq if about.ban_lost => return Some(SettingLoss::Ban),
         Family::Channels => about.anew,
         Family::Irq | Family::Xps | Family::Rps | Family::Rfs => {
             let default = is_default(now, &address, nic, about.now);
             if moved_by_kernel(&s.want, now, default, about) {
-                return Some(Loss::CpuGone);
+                return Some(SettingLoss::CpuGone);
             }
             (renewed || about.heard.may_reset()) && default
         }
@@ -88,15 +88,15 @@ pub fn judge(s: &Standing, about: About) -> Option<Loss> {
     };
     let by_irqbalance = address.family() == Family::Irq && about.ban_unread;
     Some(match lost {
-        true => Loss::Reset,
-        false if by_irqbalance => Loss::Unread,
-        false => Loss::Manual,
+        true => SettingLoss::Reset,
+        false if by_irqbalance => SettingLoss::Unread,
+        false => SettingLoss::Manual,
     })
 }
 
 /// Whether the kernel moved the interrupt because its CPU went offline: it then allows every CPU that is online, and this
 /// mask stays when the CPU is back.
-fn moved_by_kernel(want: &Setting, now: &Setting, default: bool, about: About) -> bool {
+fn moved_by_kernel(want: &Setting, now: &Setting, default: bool, about: LossContext) -> bool {
     let (Setting::IrqCpus { cpus: want, .. }, Setting::IrqCpus { cpus: now, .. }) = (want, now) else { return false };
     let online = &about.now.topology.online;
     let offline = want.iter().any(|c| !online.contains(c));

@@ -15,7 +15,7 @@ const FORGET: Duration = Duration::from_secs(2 * 3600);
 
 /// An interface that is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pause {
+pub struct InterfacePause {
     /// Its name.
     pub interface: String,
     /// Until when, in seconds since 1970. `None`: until `resume`.
@@ -68,7 +68,7 @@ pub struct Moment {
 
 impl Pauses {
     /// The pauses that users requested before a restart.
-    pub fn asked_for<'a>(list: impl Iterator<Item = &'a Pause>) -> Self {
+    pub fn requested<'a>(list: impl Iterator<Item = &'a InterfacePause>) -> Self {
         let told = list.filter(|p| p.why == PauseReason::Command).map(|p| p.interface.clone());
         Self { by_command: told.collect(), trouble: BTreeMap::new() }
     }
@@ -128,15 +128,15 @@ impl Pauses {
     }
 
     /// For others to read.
-    pub fn list(&self) -> Vec<Pause> {
-        let told = self.by_command.iter().map(|interface| Pause {
+    pub fn list(&self) -> Vec<InterfacePause> {
+        let told = self.by_command.iter().map(|interface| InterfacePause {
             interface: interface.clone(),
             until_unix: None,
             why: PauseReason::Command,
         });
         let own = self.trouble.iter().filter_map(|(interface, t)| {
             let (_, unix, why) = t.until.clone()?;
-            Some(Pause { interface: interface.clone(), until_unix: Some(unix), why })
+            Some(InterfacePause { interface: interface.clone(), until_unix: Some(unix), why })
         });
         told.chain(own).collect()
     }
@@ -189,7 +189,10 @@ mod tests {
         p.pause("eth0");
         p.failed("eth1", "EIO", at(0));
         p.expire(at(10_000_000));
-        assert_eq!(p.list(), [Pause { interface: "eth0".into(), until_unix: None, why: PauseReason::Command }]);
+        assert_eq!(
+            p.list(),
+            [InterfacePause { interface: "eth0".into(), until_unix: None, why: PauseReason::Command }]
+        );
         p.resume("eth0");
         assert!(p.names().is_empty());
         p.pause("eth0");

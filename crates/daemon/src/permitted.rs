@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use ringwise_apply::Standing;
+use ringwise_apply::SettingInEffect;
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{CpuId, CpuSet, Dir, Goal, Topology};
 
@@ -41,7 +41,7 @@ fn mask<'t>(dev: &str, requests: &Requests, seen: &Compared, topology: &dyn Fn()
     let helpers = numbers(&part.rps_helpers(topology(), nic, cpu)?);
     let address = Address::RpsCpus { dev: dev.into(), queue };
     let applied = match seen.in_effect.settings.iter().find(|s| s.want.address().as_ref() == Some(&address)) {
-        Some(Standing { want: Setting::RpsCpus { cpus, .. }, .. }) => numbers(cpus),
+        Some(SettingInEffect { want: Setting::RpsCpus { cpus, .. }, .. }) => numbers(cpus),
         _ => BTreeSet::new(),
     };
     Some(MaskRule { queue, cpu: cpu.0, helpers, applied })
@@ -50,10 +50,10 @@ fn mask<'t>(dev: &str, requests: &Requests, seen: &Compared, topology: &dyn Fn()
 /// The goal by which the plan chose the XPS masks of the interface. `None`: it did not, or one of them is not as applied.
 fn xps_goal(dev: &str, requests: &Requests, seen: &Compared) -> Option<Goal> {
     let (nic, part) = requests.of(dev)?;
-    let own = |s: &&Standing| s.want.dev() == Some(dev) && matches!(s.want, Setting::XpsCpus { .. });
-    let own: Vec<&Standing> = seen.in_effect.settings.iter().filter(own).collect();
+    let own = |s: &&SettingInEffect| s.want.dev() == Some(dev) && matches!(s.want, Setting::XpsCpus { .. });
+    let own: Vec<&SettingInEffect> = seen.in_effect.settings.iter().filter(own).collect();
     let all = own.len() == nic.tx_queues.len() && own.iter().all(|s| s.how.holds());
-    (all && own.len() > 1 && part.lays_xps_out(nic)).then(|| part.intent.goal_of(dev))
+    (all && own.len() > 1 && part.chooses_xps_masks(nic)).then(|| part.intent.goal_of(dev))
 }
 
 fn numbers(cpus: &CpuSet) -> BTreeSet<u32> {

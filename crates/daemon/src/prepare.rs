@@ -40,7 +40,7 @@ impl Service<'_> {
         let newly_isolated = self.notice(&seen.now);
         self.note_requests(&seen);
         let resting = self.pauses.names();
-        let t = self.todo(&seen, &resting, &newly_isolated);
+        let t = self.keep_decision(&seen, &resting, &newly_isolated);
         let basis = self.basis(&seen, &t.manual);
         let mut interfaces = t.plan.clone();
         let appeared = self.appeared(&seen, &basis);

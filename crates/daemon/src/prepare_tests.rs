@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ringwise_apply::{Armed, GuardError, Guardian, Job};
-use ringwise_kfmt::notification::Change;
+use ringwise_kfmt::notification::InterfaceNotification;
 use ringwise_model::Goal;
 
 use crate::service::Service;
@@ -13,7 +13,7 @@ use crate::service_tests::{Rig, heard, later};
 /// The driver resets eth1, and the host settles.
 fn prepare_after_reset(rig: &Rig, service: &mut Service) {
     rig.reset("eth1");
-    heard(service, Change::Link, "eth1");
+    heard(service, InterfaceNotification::Link, "eth1");
     service.prepare();
 }
 
@@ -24,8 +24,8 @@ fn what_was_prepared_is_written_by_the_look() {
         rig.reset("eth1");
         rig.sim.ethtool_l("eth0", 4).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Link, "eth1");
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Link, "eth1");
+        heard(service, InterfaceNotification::Channels, "eth0");
         service.prepare();
         let prepared = service.prepared.as_ref().unwrap();
         let planned = prepared.ahead.planned.as_ref().unwrap();
@@ -63,7 +63,7 @@ fn the_next_comparison_finds_what_changed_after_the_host_was_read() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         // The link changes, and nothing is lost.
-        heard(service, Change::Link, "eth1");
+        heard(service, InterfaceNotification::Link, "eth1");
         service.prepare();
         let irq = rig.now().nic("eth0").unwrap().queue_vectors().next().unwrap().irq;
         rig.sim.outside(|h| h.write(&format!("/proc/irq/{irq}/smp_affinity_list"), b"7\n").unwrap());
@@ -135,7 +135,7 @@ fn the_guard_starts_while_the_host_settles() {
     rig.serve(|service| {
         assert_eq!(noted(), ["release"]);
         // Nothing was lost: no guard is needed.
-        heard(service, Change::Link, "eth1");
+        heard(service, InterfaceNotification::Link, "eth1");
         service.prepare();
         service.look(true);
         assert_eq!(noted(), ["release"]);

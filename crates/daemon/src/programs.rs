@@ -61,7 +61,7 @@ impl Service<'_> {
             }
         }
         for text in notes {
-            self.say(&Event::Note(text));
+            self.log(&Event::Note(text));
         }
         !self.evidence.programs.is_empty()
     }

@@ -8,7 +8,7 @@ use ringwise_testkit::sim::{Sim, build};
 
 use crate::event::Event;
 use crate::service_tests::{Rig, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 /// A group to which this flow is steered.
 fn group(flow: &str) -> String {
@@ -86,7 +86,7 @@ fn follows(flow: &str, control_group: &str) {
         later(&mut service);
         service.look(false);
         assert_eq!((rig.journals(), steered(&rig)), (transactions, vec![port.to_string()]), "{:?}", service.state);
-        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(Cause::Programs));
+        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(ActionCause::Programs));
         later(&mut service);
         service.look(false);
         service.look(true);

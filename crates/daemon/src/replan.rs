@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{Store, Verify};
 use ringwise_discover::Options;
-use ringwise_intent::{Part, Planning, PlanningHost, Standing, Take, Wanted};
+use ringwise_intent::{AppliedPart, AppliedRecord, ManualChangePolicy, Planning, PlanningHost, Wanted};
 use ringwise_knob::{IfRefused, ManualChange, Origin, Setting, Step};
 use ringwise_model::{Intent, Nic, Snapshot};
 use ringwise_plan::Plan;
@@ -34,8 +34,8 @@ pub(crate) struct Replanned {
 }
 
 /// The intents in effect.
-pub(crate) fn standing(s: &Snapshot, basis: &Basis) -> Standing {
-    Standing::live(s, Some(basis.in_effect), basis.store, basis.store.learned().unwrap_or_default())
+pub(crate) fn standing(s: &Snapshot, basis: &Basis) -> AppliedRecord {
+    AppliedRecord::live(s, Some(basis.in_effect), basis.store, basis.store.learned().unwrap_or_default())
 }
 
 /// What the configuration requests of the host as it is now: a pattern may match more interfaces than when it was applied.
@@ -45,10 +45,10 @@ pub(crate) fn configured(s: &Snapshot, basis: &Basis) -> Option<Intent> {
 }
 
 /// The part that decides an interface. `None`: nothing was requested for it.
-pub(crate) fn part<'a>(parts: &'a [Part], dev: &str, configured: Option<&Intent>) -> Option<&'a Part> {
+pub(crate) fn part<'a>(parts: &'a [AppliedPart], dev: &str, configured: Option<&Intent>) -> Option<&'a AppliedPart> {
     let named = parts.iter().find(|p| !p.whole && p.devs.iter().any(|d| d == dev));
     let covers = |devs: &[String]| devs.is_empty() || devs.iter().any(|d| d == dev);
-    let now = |p: &&Part| p.from_config && configured.is_some_and(|i| covers(&i.devs));
+    let now = |p: &&AppliedPart| p.from_config && configured.is_some_and(|i| covers(&i.devs));
     named.or_else(|| parts.iter().find(|p| p.whole && (covers(&p.devs) || now(p))))
 }
 
@@ -99,10 +99,10 @@ pub(crate) fn plan_adjusted(dev: &str, basis: &Basis, adjust: &dyn Fn(&mut Inten
 }
 
 fn plan_part(
-    p: &Part,
+    p: &AppliedPart,
     own: &BTreeSet<String>,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     options: &Options,
     basis: &Basis,
 ) -> Result<Replanned, String> {
@@ -114,7 +114,7 @@ fn plan_part(
     let mut steps = permitted(&plan.steps, own, basis.anew);
     // A setting that is refused now must not undo the rest.
     steps.iter_mut().for_each(|s| s.if_refused = IfRefused::Skip);
-    let already = ringwise_intent::already(&plan).into_iter().filter(|s| of(s)).collect();
+    let already = ringwise_intent::unchanged_settings(&plan).into_iter().filter(|s| of(s)).collect();
     Ok(Replanned { steps, already, why_not: Vec::new() })
 }
 
@@ -139,7 +139,7 @@ fn plan_intent(
     mut intent: Intent,
     own: &BTreeSet<String>,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     options: &Options,
     basis: &Basis,
 ) -> Result<Option<Plan>, String> {
@@ -161,11 +161,11 @@ fn plan_intent(
         late: own.clone(),
     };
     let planning = Planning::new(basis.host.as_ref(), host, intent, true, true).map_err(|e| e.to_string())?;
-    planning.plan(Take::Keep).map(Some).map_err(|e| e.to_string())
+    planning.plan(ManualChangePolicy::Keep).map(Some).map_err(|e| e.to_string())
 }
 
 /// The intent of a part. An interface that appeared may match an entry of the configuration that matched nothing before.
-fn intent(p: &Part, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
+fn intent(p: &AppliedPart, s: &Snapshot, basis: &Basis) -> Result<Intent, String> {
     match basis.wanted.filter(|w| p.whole && p.from_config && w.file().is_some()) {
         Some(w) => w.intent(s).map(|(intent, _)| intent).map_err(|e| e.to_string()),
         None => Ok(p.intent.clone()),

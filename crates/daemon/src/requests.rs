@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_intent::Part;
+use ringwise_intent::AppliedPart;
 use ringwise_model::{Goal, Intent, Nic};
 
 use crate::compared::Compared;
@@ -11,7 +11,7 @@ use crate::service::Service;
 
 pub(crate) struct Requests<'a> {
     seen: &'a Compared,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<AppliedPart>,
     /// What the configuration requests of the host as it is now. `None`: there is no configuration, or it does not fit this host.
     configured: Option<Intent>,
     /// The configuration has a file.
@@ -20,13 +20,13 @@ pub(crate) struct Requests<'a> {
 
 impl Requests<'_> {
     /// The interface, and the part that decides it. `None`: nothing is requested for it, or a person has rolled it back.
-    pub(crate) fn of(&self, dev: &str) -> Option<(&Nic, &Part)> {
+    pub(crate) fn of(&self, dev: &str) -> Option<(&Nic, &AppliedPart)> {
         let nic = self.seen.now.nic(dev).filter(|_| !self.seen.undone.contains(dev))?;
         Some((nic, part(&self.parts, dev, self.configured.as_ref())?))
     }
 
     /// The intent of a part, of the configuration as it is now. `None`: it does not fit this host.
-    pub(crate) fn intent<'p>(&'p self, p: &'p Part) -> Option<&'p Intent> {
+    pub(crate) fn intent<'p>(&'p self, p: &'p AppliedPart) -> Option<&'p Intent> {
         if p.whole && p.from_config && self.has_file { self.configured.as_ref() } else { Some(&p.intent) }
     }
 

@@ -12,11 +12,11 @@ use ringwise_testkit::sim::{Sim, build};
 
 use crate::event::Event;
 use crate::follow::tests::of_queue;
-use crate::follow::{Finding, layout, mask_now};
+use crate::follow::{FollowFinding, layout, mask_now};
 use crate::load_rig::{balanced, hands_over, second};
 use crate::service::Service;
 use crate::service_tests::{Rig, heard, later};
-use crate::state::Cause;
+use crate::state::ActionCause;
 
 const DEV: &str = "eth0";
 
@@ -108,7 +108,7 @@ fn a_cpu_with_a_program_leaves_the_mask_and_the_base_comes_back() {
         assert_eq!(mask(&rig), less, "{:?}", service.state.actions);
         assert!(service.state.manual.is_empty());
     });
-    let changed = |f: &Finding| matches!(f, Finding::ChangedMask { mask, .. } if mask.busy_cpu == busy);
+    let changed = |f: &FollowFinding| matches!(f, FollowFinding::ChangedMask { mask, .. } if mask.busy_cpu == busy);
     assert!(events.iter().any(|e| matches!(e, Event::Load(l) if changed(&l.finding))), "{events:?}");
     // As the guard does it when the service is gone.
     let by = Request { who: "guard".into(), ..Request::default() };
@@ -133,7 +133,7 @@ fn lost_packets_of_full_backlogs_take_it_back() {
         seconds(&rig, service, Load { backlog_drops: 100, ..beside(busy) }, 8);
         assert_eq!(mask(&rig), first, "{:?}", service.state.actions);
         assert_eq!(service.state.totals.masks_taken_back, 1);
-        assert_eq!(service.state.actions.last().unwrap().cause, Cause::LoadRestored);
+        assert_eq!(service.state.actions.last().unwrap().cause, ActionCause::LoadRestored);
         assert_eq!(balanced(&rig), 0);
     });
 }
@@ -154,7 +154,7 @@ fn nothing_is_written_without_the_request_of_a_user_or_helpers() {
             seconds(&rig, service, beside(*first.last().unwrap()), 60);
             assert_eq!((mask(&rig), rig.journals()), (first.clone(), journals));
             assert_eq!(service.state.totals.better_masks > 0, !acts, "{:?}", service.state);
-            let would = |f: &Finding| matches!(f, Finding::WouldChangeMask { mask, .. } if mask.queue == 0);
+            let would = |f: &FollowFinding| matches!(f, FollowFinding::WouldChangeMask { mask, .. } if mask.queue == 0);
             let proposed = service.state.loads.iter().any(|l| would(&l.finding));
             assert_eq!(proposed, !acts, "{:?}", service.state.loads);
         });
@@ -187,7 +187,7 @@ fn a_mask_of_a_user_stays() {
         assert_eq!(service.state.totals.changed_masks, 1);
         write(&rig, "4");
         seconds(&rig, service, beside(2), 20);
-        let off = service.state.loads.iter().any(|l| matches!(l.finding, Finding::Off { .. }));
+        let off = service.state.loads.iter().any(|l| matches!(l.finding, FollowFinding::Off { .. }));
         assert!(off, "{:?}", service.state.loads);
         service.look(false);
         restore_balanced(&rig.host, &rig.setup.store, None, &Request::default(), &Policy::default()).unwrap();
@@ -213,7 +213,7 @@ fn rps_is_switched_on_where_it_was_adopted_as_off() {
         assert!(mask(&rig).len() > 1 && !mask(&rig).contains(&served(&rig)), "{:?}", service.state);
         assert_eq!((service.state.totals.changed_masks, service.state.totals.masks_taken_back), (1, 0));
         // The link goes down: the base comes back.
-        heard(service, ringwise_kfmt::notification::Change::Link, DEV);
+        heard(service, ringwise_kfmt::notification::InterfaceNotification::Link, DEV);
         later(service);
         service.look(true);
         assert_eq!((mask(&rig), balanced(&rig)), ([].into(), 0), "{:?}", service.state.actions);

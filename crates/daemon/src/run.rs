@@ -9,15 +9,15 @@ use std::time::Duration;
 use ringwise_apply::ProcessId;
 use ringwise_kfmt::notification::{self, InterfaceChange};
 use ringwise_model::words::with_causes;
-use ringwise_sys::monitor::{Channel, Heard, Monitor};
+use ringwise_sys::monitor::{Channel, Monitor, MonitorEvent};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Host, guardian, io_text, memory};
 
-use crate::control::{Answer, Ask, Control, answer};
+use crate::control::{Control, ControlReply, ControlRequest, answer};
 use crate::event::Event;
-use crate::evidence::Evidence;
+use crate::evidence::NotificationEvidence;
 use crate::schedule::Due;
-use crate::service::{HANGUP, Service, Setup};
+use crate::service::{HANGUP, Service, ServiceSetup};
 use crate::state::Notifications;
 
 /// Directories whose files other programs replace, and that decide which CPUs are free.
@@ -27,7 +27,7 @@ const WATCHED: [&str; 1] = ["/var/lib/kubelet"];
 ///
 /// Errors: another service runs, the directory of its socket cannot be used, or no signal can be handled. A host that cannot be
 /// read is not an error: the service reports it and tries again.
-pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
+pub fn run(host: &Arc<dyn Host>, setup: &ServiceSetup, log: &mut dyn FnMut(&Event)) -> io::Result<()> {
     memory::one_arena();
     let signals = install_signal_flag().map_err(io::Error::other)?;
     let control = Control::open(&setup.store)?;
@@ -40,7 +40,7 @@ pub fn run(host: &Arc<dyn Host>, setup: &Setup, log: &mut dyn FnMut(&Event)) -> 
     let mut service = Service::new(host, setup, process, signals, log);
     service.state.deaf = missing.iter().map(|(_, e)| e.to_string()).collect();
     for (_, e) in &missing {
-        service.say(&Event::Note(format!("{e}: changes without a notification are found within 10 s")));
+        service.log(&Event::Note(format!("{e}: changes without a notification are found within 10 s")));
     }
     service.load();
     service.schedule.heard(Duration::ZERO);
@@ -55,9 +55,9 @@ impl Service<'_> {
     fn first(&mut self) {
         self.look(true);
         let (settings, config) = (self.kept(), self.state.config.clone());
-        self.say(&Event::Started { settings, config });
+        self.log(&Event::Started { settings, config });
         self.manager.ready();
-        self.tell();
+        self.publish_state();
     }
 
     fn serve(&mut self, monitor: &mut Monitor, control: &Control) {
@@ -72,8 +72,8 @@ impl Service<'_> {
             }
             self.manager.alive();
             let now = self.now();
-            if self.lived_at.is_some_and(|at| at <= now) {
-                self.lived();
+            if self.boot_good_at.is_some_and(|at| at <= now) {
+                self.mark_boot_good();
             }
             let wait = match self.schedule.due(now) {
                 Due::Prepare => {
@@ -113,7 +113,7 @@ impl Service<'_> {
             let mut fds: Vec<BorrowedFd> = monitor.descriptors();
             fds.push(control.descriptor());
             if let Err(e) = guardian::readable(&fds, wait + Duration::from_millis(1)) {
-                self.trouble(&format!("cannot wait for notifications: {}", io_text(&e)));
+                self.report_problem(&format!("cannot wait for notifications: {}", io_text(&e)));
                 std::thread::sleep(Duration::from_secs(1));
             }
             self.hear(monitor);
@@ -132,17 +132,17 @@ impl Service<'_> {
         let (evidence, totals, links) = (&mut self.evidence, &mut self.state.totals, &mut self.link_losses);
         let mut heard = false;
         monitor.drain(&mut |h| match h {
-            Heard::Lost(_) => {
+            MonitorEvent::Lost(_) => {
                 totals.overflows += 1;
                 evidence.lost();
                 heard = true;
             }
-            Heard::File(_) => {
+            MonitorEvent::File(_) => {
                 evidence.cpus = true;
                 totals.heard.files += 1;
                 heard = true;
             }
-            Heard::Datagram(channel, bytes) => {
+            MonitorEvent::Datagram(channel, bytes) => {
                 match understood(channel, bytes, evidence, &mut |change| links.heard(change, now)) {
                     Some(matters) => {
                         *count(&mut totals.heard, channel) += u64::from(matters);
@@ -164,38 +164,38 @@ impl Service<'_> {
     }
 
     /// Handles the command of a user. Returns the answer, and whether the service ends.
-    pub(crate) fn answer(&mut self, ask: &Ask) -> (Answer, bool) {
-        let mut told = Answer::default();
-        self.say(&Event::Asked(ask.clone()));
+    pub(crate) fn answer(&mut self, ask: &ControlRequest) -> (ControlReply, bool) {
+        let mut told = ControlReply::default();
+        self.log(&Event::Request(ask.clone()));
         match ask {
-            Ask::Pause { interface: None } => self.state.paused = true,
-            Ask::Pause { interface: Some(dev) } => self.pauses.pause(dev),
-            Ask::Resume { interface: None } => {
+            ControlRequest::Pause { interface: None } => self.state.paused = true,
+            ControlRequest::Pause { interface: Some(dev) } => self.pauses.pause(dev),
+            ControlRequest::Resume { interface: None } => {
                 self.state.paused = false;
                 self.pauses.resume_all();
                 self.moved().keys().for_each(|dev| self.follow_again(dev));
             }
-            Ask::Resume { interface: Some(dev) } => {
+            ControlRequest::Resume { interface: Some(dev) } => {
                 self.pauses.resume(dev);
                 self.follow_again(dev);
             }
-            Ask::Stop { restore: false } => return (told, true),
-            Ask::Stop { restore: true } => match self.restore() {
+            ControlRequest::Stop { restore: false } => return (told, true),
+            ControlRequest::Stop { restore: true } => match self.restore() {
                 Ok(answer) if answer.error.is_none() => {
                     self.restored = true;
                     return (answer, true);
                 }
                 Ok(answer) => told = answer,
-                Err(e) => told = Answer { error: Some(with_causes(&e)), status: Some(e.exit_status()), ..told },
+                Err(e) => told = ControlReply { error: Some(with_causes(&e)), status: Some(e.exit_status()), ..told },
             },
         }
-        if matches!(ask, Ask::Resume { .. }) {
+        if matches!(ask, ControlRequest::Resume { .. }) {
             // What was heard meanwhile was judged without consequence.
             self.evidence.lost();
             let now = self.now();
             self.schedule.heard(now);
         }
-        self.tell();
+        self.publish_state();
         (told, false)
     }
 
@@ -210,7 +210,7 @@ impl Service<'_> {
         if self.load() {
             // It may name other interfaces whose load is followed.
             self.unsettled = true;
-            self.say(&Event::Loaded { config: self.state.config.clone() });
+            self.log(&Event::Loaded { config: self.state.config.clone() });
             if self.state.config.is_some() {
                 // If another run holds the lock, or the file does not fit yet, the next look tries again.
                 (self.reloaded, self.configured) = (true, false);
@@ -218,16 +218,16 @@ impl Service<'_> {
             }
         }
         self.manager.ready();
-        self.tell();
+        self.publish_state();
     }
 
     fn end(&mut self) {
         self.manager.stopping();
-        if self.lived_at.is_some() {
-            self.lived();
+        if self.boot_good_at.is_some() {
+            self.mark_boot_good();
         }
         self.leave_tables();
-        self.say(&Event::Stopping { restored: self.restored });
+        self.log(&Event::Stopping { restored: self.restored });
     }
 }
 
@@ -244,7 +244,7 @@ fn count(heard: &mut Notifications, channel: Channel) -> &mut u64 {
 fn understood(
     channel: Channel,
     bytes: &[u8],
-    evidence: &mut Evidence,
+    evidence: &mut NotificationEvidence,
     each: &mut dyn FnMut(&InterfaceChange),
 ) -> Option<bool> {
     let changes = match channel {

@@ -16,14 +16,14 @@ use ringwise_sys::{Host, io_text};
 
 use crate::compared::{LoadLayout, NamedFlow, PermittedCpus, Prepared};
 use crate::event::Event;
-use crate::evidence::Evidence;
+use crate::evidence::NotificationEvidence;
 use crate::follow::Follow;
 use crate::followed_groups::FollowedGroups;
 use crate::link_watch::LinkWatches;
 use crate::pauses::{Moment, Pauses};
 use crate::schedule::Schedule;
-use crate::state::{SCHEMA, ServiceState, Totals, VERSION};
-use crate::unchanged::{Seen, ToRead};
+use crate::state::{SCHEMA, ServiceState, ServiceTotals, VERSION};
+use crate::unchanged::{WatchList, WatchedValues};
 
 /// SIGHUP on every architecture of Linux.
 pub(crate) const HANGUP: i32 = 1;
@@ -32,7 +32,7 @@ pub(crate) const LIVED: Duration = Duration::from_secs(5 * 60);
 
 /// How the service is set up.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct ServiceSetup {
     /// Where transactions are recorded.
     pub store: Store,
     /// The configuration file. `None`: the default one, if it exists; `none`: no file.
@@ -56,12 +56,12 @@ pub(crate) enum Next {
 
 pub(crate) struct Service<'a> {
     pub host: &'a Arc<dyn Host>,
-    pub setup: &'a Setup,
+    pub setup: &'a ServiceSetup,
     pub log: &'a mut dyn FnMut(&Event),
     pub manager: Manager,
     pub signals: SignalFlag,
     pub schedule: Schedule,
-    pub evidence: Evidence,
+    pub evidence: NotificationEvidence,
     /// What was heard is not settled yet: another run held the lock, or the host could not be read.
     pub unsettled: bool,
     pub pauses: Pauses,
@@ -69,8 +69,8 @@ pub(crate) struct Service<'a> {
     /// The journals that the last comparison read. They are not held: dozens of them would be most of its memory.
     pub journals: Option<JournalFiles>,
     /// What the next comparison reads, and what it saw the last time.
-    pub to_read: Option<ToRead>,
-    pub seen: Option<Seen>,
+    pub to_read: Option<WatchList>,
+    pub seen: Option<WatchedValues>,
     /// What was read for the next look since the last notification.
     pub prepared: Option<Prepared>,
     /// Manual changes that were reported, with their values.
@@ -97,7 +97,7 @@ pub(crate) struct Service<'a> {
     /// No transaction is recorded: nothing had to be written so far.
     pub unrecorded: bool,
     /// When this boot counts as survived, on the clock since boot.
-    pub lived_at: Option<Duration>,
+    pub boot_good_at: Option<Duration>,
     /// Follows the load. `None`: it was switched off.
     pub follow: Option<Follow>,
     /// Groups of queues that follow the traffic.
@@ -126,7 +126,7 @@ pub(crate) struct Service<'a> {
 impl<'a> Service<'a> {
     pub(crate) fn new(
         host: &'a Arc<dyn Host>,
-        setup: &'a Setup,
+        setup: &'a ServiceSetup,
         process: ProcessId,
         signals: SignalFlag,
         log: &'a mut dyn FnMut(&Event),
@@ -139,7 +139,7 @@ impl<'a> Service<'a> {
         let known = last.iter().flat_map(|l| &l.manual).filter_map(|m| Some((m.address()?, m.setting.clone())));
         // An earlier service of this boot was killed after it had applied the configuration.
         let dir = setup.store.dirs().first();
-        let has_yet_to_live = dir.is_some_and(|d| ringwise_persist::has_yet_to_live(d).unwrap_or(false));
+        let has_yet_to_live = dir.is_some_and(|d| ringwise_persist::is_boot_unproven(d).unwrap_or(false));
         let state = ServiceState {
             schema: SCHEMA.into(),
             version: VERSION,
@@ -152,7 +152,7 @@ impl<'a> Service<'a> {
             pauses: Vec::new(),
             manual: Vec::new(),
             actions: last.as_ref().map(|l| l.actions.clone()).unwrap_or_default(),
-            totals: Totals::default(),
+            totals: ServiceTotals::default(),
             problem: None,
             deaf: Vec::new(),
             loads: Vec::new(),
@@ -166,9 +166,9 @@ impl<'a> Service<'a> {
             manager: Manager::of_environment(),
             signals,
             schedule: Schedule::default(),
-            evidence: Evidence::incomplete(),
+            evidence: NotificationEvidence::incomplete(),
             unsettled: false,
-            pauses: Pauses::asked_for(last.iter().flat_map(|l| &l.pauses)),
+            pauses: Pauses::requested(last.iter().flat_map(|l| &l.pauses)),
             state,
             journals: None,
             to_read: None,
@@ -186,7 +186,7 @@ impl<'a> Service<'a> {
             reloaded: false,
             configured: false,
             unrecorded: false,
-            lived_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
+            boot_good_at: has_yet_to_live.then(|| host.since_boot() + LIVED),
             follow: setup.follow.then(Follow::default),
             groups: FollowedGroups::default(),
             table_guard: None,
@@ -202,7 +202,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    pub(crate) fn say(&mut self, event: &Event) {
+    pub(crate) fn log(&mut self, event: &Event) {
         (self.log)(event);
     }
 
@@ -223,7 +223,7 @@ impl<'a> Service<'a> {
                 let host = || ringwise_discover::snapshot(self.host, &Options::all());
                 match wanted.act_on_load(host) {
                     Ok(patterns) => self.act_on_load = patterns,
-                    Err(e) => self.trouble(&e.to_string()),
+                    Err(e) => self.report_problem(&e.to_string()),
                 }
                 self.wanted = Some(wanted);
                 self.config_fault = None;
@@ -231,7 +231,7 @@ impl<'a> Service<'a> {
             }
             Err(e) => {
                 let why = e.to_string();
-                self.trouble(&why);
+                self.report_problem(&why);
                 self.config_fault = Some(why);
                 false
             }
@@ -239,23 +239,23 @@ impl<'a> Service<'a> {
     }
 
     /// Logs once what is wrong.
-    pub(crate) fn trouble(&mut self, why: &str) {
+    pub(crate) fn report_problem(&mut self, why: &str) {
         if self.state.problem.as_deref() != Some(why) {
             self.state.problem = Some(why.to_string());
-            self.say(&Event::Problem(why.to_string()));
+            self.log(&Event::Problem(why.to_string()));
         }
     }
 
-    pub(crate) fn well(&mut self) {
+    pub(crate) fn clear_problem(&mut self) {
         if let Some(why) = self.config_fault.clone() {
-            self.trouble(&why);
+            self.report_problem(&why);
         } else if self.state.problem.take().is_some() {
-            self.say(&Event::Well);
+            self.log(&Event::ProblemSolved);
         }
     }
 
     /// Publishes the state, if it differs from what was published.
-    pub(crate) fn tell(&mut self) {
+    pub(crate) fn publish_state(&mut self) {
         self.state.pauses = self.pauses.list();
         if self.published.as_ref() == Some(&self.state) {
             return;
@@ -264,7 +264,7 @@ impl<'a> Service<'a> {
             Ok(()) => self.published = Some(self.state.clone()),
             Err(e) if self.published.is_some() || self.state.problem.is_none() => {
                 self.published = None;
-                self.trouble(&format!("cannot write daemon.json: {}", io_text(&e)));
+                self.report_problem(&format!("cannot write daemon.json: {}", io_text(&e)));
             }
             Err(_) => {}
         }
@@ -287,10 +287,10 @@ impl<'a> Service<'a> {
         self.setup.store.dirs().first().cloned().unwrap_or_default()
     }
 
-    pub(crate) fn lived(&mut self) {
-        self.lived_at = None;
-        if let Err(e) = ringwise_persist::lived(&self.state_dir()) {
-            self.trouble(&e.to_string());
+    pub(crate) fn mark_boot_good(&mut self) {
+        self.boot_good_at = None;
+        if let Err(e) = ringwise_persist::mark_boot_good(&self.state_dir()) {
+            self.report_problem(&e.to_string());
         }
     }
 }

@@ -4,25 +4,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_apply::{Policy, ProcessId, Request, Store, Verdict};
+use ringwise_apply::{Policy, ProcessId, Request, RunResult, Store};
 use ringwise_discover::Options;
-use ringwise_intent::{Planning, PlanningHost, Take};
-use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification, Uevent};
 use ringwise_model::{CpuId, Goal, Intent, IntentFlags, Requested, Snapshot, Title};
 use ringwise_sys::proc::install_signal_flag;
 use ringwise_sys::{Clock, Host};
 use ringwise_testkit::dir::Dir;
-use ringwise_testkit::sim::{At, Fault, Sim, build};
+use ringwise_testkit::sim::{At, Sim, SimulatedFault, build};
 
-use crate::control::{Answer, Ask};
+use crate::control::{ControlReply, ControlRequest};
 use crate::event::Event;
-use crate::service::{Service, Setup};
-use crate::state::{ActionEnding, Cause, ServiceState};
+use crate::service::{Service, ServiceSetup};
+use crate::state::{ActionCause, ActionEnding, ServiceState};
 
 pub(crate) struct Rig {
     pub(crate) sim: Arc<Sim>,
     pub(crate) host: Arc<dyn Host>,
-    pub(crate) setup: Setup,
+    pub(crate) setup: ServiceSetup,
     _dir: Dir,
 }
 
@@ -51,7 +51,8 @@ impl Rig {
         let dir = Dir::new();
         let host: Arc<dyn Host> = sim.clone();
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-daemon{}", dir.0.display()));
-        let setup = Setup { store, config: Some("none".into()), guard: None, follow: false, act_on_load: Vec::new() };
+        let setup =
+            ServiceSetup { store, config: Some("none".into()), guard: None, follow: false, act_on_load: Vec::new() };
         Self { sim, host, setup, _dir: dir }
     }
 
@@ -74,14 +75,14 @@ impl Rig {
             late: BTreeSet::new(),
         };
         let planning = Planning::new(self.host.as_ref(), host, intent, true, false).unwrap();
-        let plan = planning.plan(Take::Over).unwrap();
+        let plan = planning.plan(ManualChangePolicy::Over).unwrap();
         let flags = IntentFlags { goal: Some(goal.into()), ..IntentFlags::default() };
         let requested = Requested { flags: Some(flags), intent: planning.requested.clone() };
         let by =
             Request { title: Title::Goal { goal }, who: "root".into(), argv: vec!["x".into()], ..Request::default() };
         let request = ringwise_intent::request(&plan, requested, false).by(&by);
         let o = ringwise_apply::run(&self.host, &request, &self.setup.store, &Policy::default(), &mut |_| {}).unwrap();
-        assert_eq!(o.verdict, Verdict::Applied);
+        assert_eq!(o.verdict, RunResult::Applied);
     }
 
     /// Runs `f` with a service that has looked once and found nothing to do.
@@ -123,7 +124,7 @@ impl Rig {
     }
 }
 
-pub(crate) fn heard(service: &mut Service, change: Change, dev: &str) {
+pub(crate) fn heard(service: &mut Service, change: InterfaceNotification, dev: &str) {
     assert!(service.evidence.interface(&InterfaceChange { change, ifindex: None, name: Some(dev.into()) }));
 }
 
@@ -138,17 +139,17 @@ fn a_reset_is_corrected_in_a_transaction_of_its_own() {
     assert!(rig.holds());
     rig.serve(|service| {
         rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
+        heard(service, InterfaceNotification::Link, "eth1");
         service.look(true);
         assert!(rig.holds(), "{:?}", service.state);
         let action = service.state.actions.last().unwrap();
-        assert_eq!((action.cause, action.ending), (Cause::Reset, ActionEnding::Kept));
+        assert_eq!((action.cause, action.ending), (ActionCause::Reset, ActionEnding::Kept));
         assert_eq!((action.interfaces.clone(), action.transaction), (vec!["eth1".into()], Some(2)));
         service.look(true);
         assert_eq!((rig.journals(), service.state.totals.kept), (2, 1), "and then there is nothing to do");
         // Too early for another transaction: it comes with a later look, with the same evidence.
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert!(!rig.holds());
         later(service);
@@ -177,7 +178,7 @@ fn a_manual_change_stays_and_is_reported_once() {
         service.look(false);
         assert_eq!((rig.journals(), service.state.manual.len()), (1, 1));
         // The default value after a link change looks like a reset; but it was a manual change before.
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert_eq!(rig.journals(), 1);
     });
@@ -187,12 +188,12 @@ fn a_manual_change_stays_and_is_reported_once() {
 }
 
 #[test]
-fn another_number_of_queues_is_kept_and_laid_out() {
+fn another_number_of_queues_is_kept_and_configured() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         rig.sim.ethtool_l("eth0", 4).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Channels, "eth0");
         service.look(true);
         let nic = rig.now().nic("eth0").unwrap().clone();
         assert_eq!(nic.rx_queues.len(), 4);
@@ -204,7 +205,7 @@ fn another_number_of_queues_is_kept_and_laid_out() {
         assert_eq!(service.state.totals.kept, 1, "and then there is nothing to do: {:?}", service.state);
         rig.sim.ethtool_l("eth0", 8).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Channels, "eth0");
         later(service);
         service.look(true);
         assert!(rig.holds(), "{:?}", service.state);
@@ -213,7 +214,7 @@ fn another_number_of_queues_is_kept_and_laid_out() {
 
 /// As igb does when virtual functions are made and removed: nothing is heard.
 #[test]
-fn queues_that_come_back_without_a_notification_are_laid_out_again() {
+fn queues_that_come_back_without_a_notification_are_configured_again() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         for queues in [2, 8] {
@@ -234,7 +235,7 @@ fn the_table_is_weighted_for_another_number_of_queues() {
     rig.serve(|service| {
         rig.sim.ethtool_l("eth0", 6).unwrap();
         rig.sim.sleep_past_link();
-        heard(service, Change::Channels, "eth0");
+        heard(service, InterfaceNotification::Channels, "eth0");
         service.look(true);
         let nic = rig.now().nic("eth0").unwrap().clone();
         let table = &nic.rss.known().unwrap().table;
@@ -263,7 +264,7 @@ fn queues_leave_a_cpu_and_come_home() {
         rig.sim.cpu_offline(CpuId(3));
         service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
         service.look(true);
-        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(Cause::Cpus), "{:?}", service.state);
+        assert_eq!(service.state.actions.last().map(|a| a.cause), Some(ActionCause::Cpus), "{:?}", service.state);
         assert_eq!(on(3), 0);
         rig.sim.cpu_online(CpuId(3));
         service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
@@ -291,7 +292,7 @@ fn what_the_kernel_moved_comes_home_after_a_failed_transaction() {
         rig.sim.cpu_offline(CpuId(3));
         service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: false });
         rig.sim.forget_writes();
-        rig.sim.fault(Fault::Vanish { at: At::Write(3), dev: "eth1".into() });
+        rig.sim.fault(SimulatedFault::Vanish { at: At::Write(3), dev: "eth1".into() });
         service.look(true);
         let last = service.state.actions.last().map(|a| a.ending);
         assert!(last.is_some_and(|e| e != ActionEnding::Kept), "{:?}", service.state.actions);
@@ -325,7 +326,7 @@ fn weights_that_a_reset_has_removed_are_not_expected_any_more() {
             assert_ne!(table(), even, "{:?}", service.state);
             rig.sim.ethtool_x("eth0", &even).unwrap();
             if heard_of_it {
-                heard(service, Change::Link, "eth0");
+                heard(service, InterfaceNotification::Link, "eth0");
             }
             rig.sim.cpu_online(CpuId(3));
             service.evidence.uevent(&Uevent::Cpu { cpu: 3, online: true });
@@ -347,7 +348,7 @@ fn people_decide() {
     rig.serve(|service| {
         service.state.paused = true;
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert_eq!(rig.journals(), 1, "paused");
         service.state.paused = false;
@@ -383,11 +384,11 @@ fn an_adopted_value_is_kept() {
         assert_eq!(service.state.manual.len(), 1);
         let (store, by) = (&rig.setup.store, Request { who: "root".into(), ..Request::default() });
         let o = ringwise_apply::adopt(&rig.host, store, &[], &by, &Policy::default(), &mut |_| {}).unwrap();
-        assert_eq!(o.verdict, Verdict::Applied);
+        assert_eq!(o.verdict, RunResult::Applied);
         service.look(false);
         assert!(service.state.manual.is_empty(), "it is the base now");
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         service.look(true);
         assert!(is("5") && rig.holds(), "{:?}", service.state);
     });
@@ -398,11 +399,11 @@ fn at_the_end_everything_is_restored_on_request() {
     let rig = Rig::applied(Goal::Forward);
     let first = |service: &mut Service| {
         rig.reset("eth1");
-        heard(service, Change::Link, "eth1");
+        heard(service, InterfaceNotification::Link, "eth1");
         service.look(true);
         assert!(rig.holds());
         let answer = service.restore().unwrap();
-        assert_eq!(answer, Answer { error: None, transaction: Some(3), status: Some(0) });
+        assert_eq!(answer, ControlReply { error: None, transaction: Some(3), status: Some(0) });
     };
     rig.serve(first);
     let now = rig.now();
@@ -432,7 +433,7 @@ fn what_is_published_is_read_back() {
     let rig = Rig::applied(Goal::Forward);
     rig.serve(|service| {
         service.pauses.pause("eth1");
-        service.tell();
+        service.publish_state();
         let read = ServiceState::last(&rig.setup.store).unwrap().unwrap();
         assert_eq!(read, service.state);
         assert_eq!((read.pauses.len(), read.schema.as_str()), (1, "ringwise.daemon"));
@@ -451,7 +452,7 @@ fn what_the_configuration_covers_is_kept_although_nothing_was_written_for_it() {
     rig.serve(|service| {
         assert_eq!((rig.journals(), service.kept()), (0, 0));
         rig.reset("eth0");
-        heard(service, Change::Link, "eth0");
+        heard(service, InterfaceNotification::Link, "eth0");
         later(service);
         service.look(true);
         assert_eq!((rig.journals(), service.state.problem.clone()), (1, None));
@@ -480,7 +481,7 @@ fn a_fault_of_the_configuration_stays_reported() {
     service.reload();
     assert_eq!(service.state.problem, None);
     let last = service.state.actions.last().map(|a| (a.cause, a.ending));
-    assert_eq!(last, Some((Cause::Configuration, ActionEnding::Kept)), "{:?}", service.state);
+    assert_eq!(last, Some((ActionCause::Configuration, ActionEnding::Kept)), "{:?}", service.state);
 }
 
 /// The configuration is applied like `apply --yes`: with `allow_disruption` it interrupts traffic, at the start and on a reload. The
@@ -521,11 +522,11 @@ fn the_configuration_may_interrupt_traffic_but_not_the_control_path() {
     service.reload();
     assert_eq!(queues(&rig), [4, 4], "{:?}", service.state);
     let last = service.state.actions.last().unwrap();
-    assert_eq!((last.cause, last.ending), (Cause::Configuration, ActionEnding::Kept), "the rest is applied");
+    assert_eq!((last.cause, last.ending), (ActionCause::Configuration, ActionEnding::Kept), "the rest is applied");
     assert_eq!((service.pauses.names().len(), service.state.problem.clone()), (0, None));
 
     // `stop --restore` has the status of `ringwise rollback 0`.
-    let (answer, ends) = service.answer(&Ask::Stop { restore: true });
+    let (answer, ends) = service.answer(&ControlRequest::Stop { restore: true });
     assert_eq!((answer.exit_status(), ends), (6, false), "{answer:?}");
     assert_eq!(queues(&rig), [4, 4]);
     drop(service);

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use ringwise_apply::{ProcessId, Store};
 use ringwise_knob::ManualChange;
 use ringwise_model::JsonFault;
-use ringwise_sys::trust::{self, Beside};
+use ringwise_sys::trust::{self, ReplacementFile};
 use ringwise_sys::{Host, io_text};
 use serde::{Deserialize, Serialize};
 
 use crate::follow::LoadFinding;
-use crate::losses::Loss;
+use crate::losses::SettingLoss;
 use crate::move_reason::{Actuator, MoveCount, MoveReason};
-use crate::pauses::Pause;
+use crate::pauses::InterfacePause;
 
 const FILE: &str = "daemon.json";
 /// Name and version of the document.
@@ -46,13 +46,13 @@ pub struct ServiceState {
     /// A user paused the service for the whole host.
     pub paused: bool,
     /// Interfaces that the service does not tune at present, with the reason.
-    pub pauses: Vec<Pause>,
+    pub pauses: Vec<InterfacePause>,
     /// Manual changes. They stay.
     pub manual: Vec<ManualChange>,
     /// The last actions, newest last.
-    pub actions: Vec<Action>,
+    pub actions: Vec<ServiceAction>,
     /// Totals since it started.
-    pub totals: Totals,
+    pub totals: ServiceTotals,
     /// Why it cannot do its work at present.
     pub problem: Option<String>,
     /// Notifications that this kernel does not send to it; changes are found by the comparison.
@@ -70,13 +70,13 @@ pub struct ServiceState {
 
 /// A transaction of the service, or one that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Action {
+pub struct ServiceAction {
     /// Seconds since 1970.
     pub unix_time: u64,
     /// Its number; `None`: it was refused before anything was written.
     pub transaction: Option<u64>,
     /// Why.
-    pub cause: Cause,
+    pub cause: ActionCause,
     /// The interfaces.
     pub interfaces: Vec<String>,
     /// Number of settings that were written.
@@ -90,7 +90,7 @@ pub struct Action {
 /// Why the service acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum ActionCause {
     /// The configuration was applied: at the start, or because it was loaded again.
     Configuration,
     /// A driver or the kernel set up the device or its queues again.
@@ -109,11 +109,11 @@ pub enum Cause {
     LoadRestored,
 }
 
-impl Cause {
-    pub(crate) fn of(loss: Loss) -> Self {
+impl ActionCause {
+    pub(crate) fn of(loss: SettingLoss) -> Self {
         match loss {
-            Loss::CpuGone => Self::Cpus,
-            Loss::Ban => Self::Irqbalance,
+            SettingLoss::CpuGone => Self::Cpus,
+            SettingLoss::Ban => Self::Irqbalance,
             _ => Self::Reset,
         }
     }
@@ -149,7 +149,7 @@ pub enum ActionEnding {
 
 /// Totals since the service started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
+pub struct ServiceTotals {
     /// Transactions that were kept.
     pub kept: u64,
     /// Transactions that failed or were refused.
@@ -237,7 +237,7 @@ impl ServiceState {
         let path = path(store);
         let dir = path.parent().unwrap_or(Path::new("/"));
         make_dir(dir)?;
-        let mut new = Beside::create(&path, 0o644)?;
+        let mut new = ReplacementFile::create(&path, 0o644)?;
         // Independent of the umask.
         new.file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
         new.file.write_all(serde_json::to_string_pretty(self)?.as_bytes())?;

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Standing, Verify};
-use ringwise_kfmt::notification::{Change, InterfaceChange, Uevent};
+use ringwise_apply::{SettingInEffect, Verify};
+use ringwise_kfmt::notification::{InterfaceChange, InterfaceNotification, Uevent};
 use ringwise_knob::irqbalance::BannedInterrupts;
 use ringwise_knob::{Match, Setting, SettingMap, VectorName, compare, live};
 use ringwise_model::{CpuSet, Fact, Rss, Snapshot};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
-use crate::evidence::Evidence;
-use crate::keep::{Look, Todo, todo};
+use crate::evidence::NotificationEvidence;
+use crate::keep::{KeepDecision, KeepInput, decide};
 
 fn host() -> Snapshot {
     let nic = |n: &str| NicSpec::new(n, "igb", Some(0), 4, 4);
@@ -32,7 +32,7 @@ fn applied() -> Vec<Setting> {
 }
 
 fn verify(now: &Snapshot, wants: &[Setting]) -> Verify {
-    let standing = |want: &Setting| Standing {
+    let standing = |want: &Setting| SettingInEffect {
         transaction: 7,
         unix_time: 0,
         adopted: false,
@@ -53,12 +53,12 @@ fn verify(now: &Snapshot, wants: &[Setting]) -> Verify {
     }
 }
 
-fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) -> Todo {
+fn look(now: &Snapshot, base: &[Setting], evidence: &NotificationEvidence, anew: &[&str]) -> KeepDecision {
     let v = verify(now, base);
     let anew: BTreeSet<String> = anew.iter().map(ToString::to_string).collect();
     let resting = BTreeSet::new();
     let known = SettingMap::new();
-    todo(Look {
+    decide(KeepInput {
         now,
         in_effect: &v,
         base: &v,
@@ -72,8 +72,8 @@ fn look(now: &Snapshot, base: &[Setting], evidence: &Evidence, anew: &[&str]) ->
     })
 }
 
-fn heard(change: Change) -> Evidence {
-    let mut e = Evidence::default();
+fn heard(change: InterfaceNotification) -> NotificationEvidence {
+    let mut e = NotificationEvidence::default();
     assert!(e.interface(&InterfaceChange { change, ifindex: None, name: Some("eth0".into()) }));
     e
 }
@@ -97,8 +97,13 @@ fn reset(s: &mut Snapshot) {
 #[test]
 fn nothing_to_do_where_everything_is_as_applied() {
     let now = as_applied();
-    for e in [Evidence::default(), Evidence::incomplete(), heard(Change::Link), heard(Change::Rings)] {
-        assert_eq!(look(&now, &applied(), &e, &[]), Todo::default());
+    for e in [
+        NotificationEvidence::default(),
+        NotificationEvidence::incomplete(),
+        heard(InterfaceNotification::Link),
+        heard(InterfaceNotification::Rings),
+    ] {
+        assert_eq!(look(&now, &applied(), &e, &[]), KeepDecision::default());
     }
     // Without a lost setting a new channel count alone is a reason to plan: other queues may be without a CPU.
     let mut fewer = now;
@@ -106,7 +111,7 @@ fn nothing_to_do_where_everything_is_as_applied() {
     nic.rx_queues.truncate(2);
     nic.tx_queues.truncate(2);
     nic.vectors.retain(|v| v.rx().iter().chain(v.tx()).all(|q| *q < 2));
-    let t = look(&fewer, &applied(), &heard(Change::Channels), &[]);
+    let t = look(&fewer, &applied(), &heard(InterfaceNotification::Channels), &[]);
     assert_eq!((t.steps.len(), t.plan), (0, BTreeSet::from(["eth0".to_string()])));
     assert!(t.manual.is_empty(), "queues that are gone are no manual changes: {:?}", t.manual);
 }
@@ -115,16 +120,18 @@ fn nothing_to_do_where_everything_is_as_applied() {
 fn what_a_reset_has_lost_is_written_again() {
     let mut now = as_applied();
     reset(&mut now);
-    for (e, anew) in
-        [(heard(Change::Link), &[][..]), (Evidence::default(), &["eth0"][..]), (heard(Change::Channels), &[])]
-    {
+    for (e, anew) in [
+        (heard(InterfaceNotification::Link), &[][..]),
+        (NotificationEvidence::default(), &["eth0"][..]),
+        (heard(InterfaceNotification::Channels), &[]),
+    ] {
         let t = look(&now, &applied(), &e, anew);
         let written: Vec<_> = t.steps.iter().map(|s| s.setting.clone()).collect();
         assert_eq!(written.len(), applied().len(), "{written:?}");
         assert!(applied().iter().all(|s| written.contains(s)) && t.manual.is_empty() && t.plan.is_empty());
         assert!(t.steps.iter().all(|s| s.reason == ringwise_knob::Reason::AppliedBefore { transaction: 7 }));
         let after = ringwise_testkit::project::project(&now, &written);
-        assert_eq!(look(&after, &applied(), &e, anew), Todo::default(), "and then there is nothing to do");
+        assert_eq!(look(&after, &applied(), &e, anew), KeepDecision::default(), "and then there is nothing to do");
     }
 }
 
@@ -136,7 +143,12 @@ fn manual_changes_stay() {
     let index = nic.vectors.iter().position(|v| v.rx() == [2]).unwrap();
     nic.vectors[index].asked = Fact::Known(mine.clone());
     nic.vectors[index].effective = Fact::Known(mine.clone());
-    for e in [Evidence::default(), Evidence::incomplete(), heard(Change::Link), heard(Change::Channels)] {
+    for e in [
+        NotificationEvidence::default(),
+        NotificationEvidence::incomplete(),
+        heard(InterfaceNotification::Link),
+        heard(InterfaceNotification::Channels),
+    ] {
         let t = look(&now, &applied(), &e, &[]);
         assert!(t.steps.is_empty(), "{e:?}: {:?}", t.steps);
         assert_eq!(t.manual.len(), 1, "{e:?}");
@@ -144,12 +156,12 @@ fn manual_changes_stay() {
     // Nothing was heard that would explain a default value: then a person has written it.
     let mut now = as_applied();
     reset(&mut now);
-    let t = look(&now, &applied(), &Evidence::default(), &[]);
+    let t = look(&now, &applied(), &NotificationEvidence::default(), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (0, applied().len()));
     // In the middle of a reset, the change of a person stays and the rest is written again.
     let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
     nic.vectors[index].asked = Fact::Known(mine);
-    let t = look(&now, &applied(), &heard(Change::Link), &[]);
+    let t = look(&now, &applied(), &heard(InterfaceNotification::Link), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (applied().len() - 1, 1));
 }
 
@@ -170,7 +182,7 @@ fn a_lost_ban_covers_interrupts_that_still_hold() {
         v.effective = v.asked.clone();
     };
     vector(&mut now, 6);
-    let t = look(&now, &wants, &Evidence::default(), &[]);
+    let t = look(&now, &wants, &NotificationEvidence::default(), &[]);
     let written: Vec<_> = t.steps.iter().map(|s| &s.setting).collect();
     assert_eq!(written, [&ban, &applied()[2]]);
     let held: Vec<_> = applied()[..4].iter().enumerate().filter(|(q, _)| *q != 2).map(|(_, s)| s.clone()).collect();
@@ -178,18 +190,18 @@ fn a_lost_ban_covers_interrupts_that_still_hold() {
     // It does not answer: who moved the interrupt is unknown.
     let Fact::Known(b) = &mut now.host.irqbalance else { unreachable!() };
     b.banned = Fact::unknown("irqbalance setup", "timed out");
-    let t = look(&now, &wants, &Evidence::default(), &[]);
+    let t = look(&now, &wants, &NotificationEvidence::default(), &[]);
     assert_eq!((t.held.len(), t.steps.len(), t.manual.len()), (0, 0, 0));
     // What a driver has reset is known all the same.
     let mut reset_by_driver = now.clone();
     reset(&mut reset_by_driver);
-    let t = look(&reset_by_driver, &wants, &heard(Change::Link), &[]);
+    let t = look(&reset_by_driver, &wants, &heard(InterfaceNotification::Link), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (applied().len(), 0));
     // Nothing has to be held while the ban is in effect.
     let numbers: Vec<u32> = now.nic("eth0").unwrap().vectors.iter().map(|v| v.irq.0).collect();
     let Fact::Known(b) = &mut now.host.irqbalance else { unreachable!() };
     b.banned = Fact::Known(numbers);
-    let t = look(&now, &wants, &Evidence::default(), &[]);
+    let t = look(&now, &wants, &NotificationEvidence::default(), &[]);
     assert_eq!((t.held.len(), t.steps.len(), t.manual.len()), (0, 0, 1));
 }
 
@@ -202,7 +214,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     let nic = now.nics.iter_mut().find(|n| n.dev.name == "eth0").unwrap();
     let v = nic.vectors.iter_mut().find(|v| v.rx() == [3]).unwrap();
     (v.asked, v.effective) = (Fact::Known(online), Fact::Known(CpuSet::from_iter([ringwise_model::CpuId(0)])));
-    let mut e = Evidence::default();
+    let mut e = NotificationEvidence::default();
     e.uevent(&Uevent::Cpu { cpu: 3, online: false });
     let t = look(&now, &applied(), &e, &[]);
     assert_eq!((t.steps.len(), t.plan), (0, BTreeSet::from(["eth0".to_string()])));
@@ -233,7 +245,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     own[3] = elsewhere;
     let (in_effect, base) = (verify(&now, &own), verify(&now, &applied()));
     let (none, known) = (BTreeSet::new(), SettingMap::new());
-    let t = todo(Look {
+    let t = decide(KeepInput {
         now: &now,
         in_effect: &in_effect,
         base: &base,
@@ -248,7 +260,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
     assert_eq!(t.steps.iter().map(|s| s.setting.clone()).collect::<Vec<_>>(), [applied()[3].clone()]);
     // An interface at rest is skipped.
     let resting = BTreeSet::from(["eth0".to_string()]);
-    let t = todo(Look {
+    let t = decide(KeepInput {
         now: &now,
         in_effect: &in_effect,
         base: &base,
@@ -260,7 +272,7 @@ fn a_cpu_that_is_offline_needs_a_new_plan_and_queues_come_home() {
         newly_isolated: &CpuSet::new(),
         known: &known,
     });
-    assert_eq!(t, Todo::default());
+    assert_eq!(t, KeepDecision::default());
 }
 
 #[test]
@@ -285,14 +297,14 @@ fn a_table_is_lost_only_if_it_is_the_default_and_something_came_before() {
     let base = [table(weighted.clone())];
     for default in [&even, &blocks] {
         let now = with(default);
-        assert_eq!(look(&now, &base, &heard(Change::Link), &[]).steps.len(), 1);
-        assert_eq!(look(&now, &base, &heard(Change::Channels), &[]).steps.len(), 1);
-        let t = look(&now, &base, &Evidence::default(), &[]);
+        assert_eq!(look(&now, &base, &heard(InterfaceNotification::Link), &[]).steps.len(), 1);
+        assert_eq!(look(&now, &base, &heard(InterfaceNotification::Channels), &[]).steps.len(), 1);
+        let t = look(&now, &base, &NotificationEvidence::default(), &[]);
         assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "ethtool -X default by a person");
-        let t = look(&now, &base, &heard(Change::Rss), &[]);
+        let t = look(&now, &base, &heard(InterfaceNotification::Rss), &[]);
         assert_eq!((t.steps.len(), t.manual.len()), (0, 1));
     }
-    let t = look(&with(&others), &base, &heard(Change::Channels), &[]);
+    let t = look(&with(&others), &base, &heard(InterfaceNotification::Channels), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "another table is a choice");
 }
 
@@ -309,9 +321,9 @@ fn a_context_is_lost_only_when_the_device_was_set_up_again() {
         contexts: Fact::Known(BTreeMap::new()),
     });
     let base = [Setting::RssContext { dev: "eth0".into(), context: 1, table: Some(vec![0, 1]), key: None }];
-    let t = look(&now, &base, &Evidence::default(), &["eth0"]);
+    let t = look(&now, &base, &NotificationEvidence::default(), &["eth0"]);
     assert_eq!((t.steps.len(), t.manual.len()), (1, 0), "{t:?}");
-    let t = look(&now, &base, &heard(Change::Link), &[]);
+    let t = look(&now, &base, &heard(InterfaceNotification::Link), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "a person removed it");
 }
 
@@ -320,9 +332,9 @@ fn traffic_is_interrupted_only_where_the_device_was_set_up_again() {
     let now = host();
     let channels = |n: u32| Setting::Channels { dev: "eth0".into(), rx: None, tx: None, combined: Some(n) };
     let base = [channels(2)];
-    let t = look(&now, &base, &heard(Change::Channels), &[]);
+    let t = look(&now, &base, &heard(InterfaceNotification::Channels), &[]);
     assert_eq!((t.steps.len(), t.manual.len()), (0, 1), "ethtool -L by a user: the new count stays");
-    let t = look(&now, &base, &Evidence::default(), &["eth0"]);
+    let t = look(&now, &base, &NotificationEvidence::default(), &["eth0"]);
     assert_eq!(
         t.steps.iter().map(|s| (s.setting.clone(), s.interrupts_traffic)).collect::<Vec<_>>(),
         [(channels(2), true)]
@@ -340,11 +352,11 @@ fn queues_leave_only_cpus_that_were_isolated_later() {
         _ => None,
     });
     let own = own.unwrap();
-    let mut e = Evidence::default();
+    let mut e = NotificationEvidence::default();
     e.cpus = true;
     let (none, known) = (BTreeSet::new(), SettingMap::new());
     let plan = |newly_isolated: &CpuSet| {
-        let look = Look {
+        let look = KeepInput {
             now: &now,
             in_effect: &v,
             base: &v,
@@ -356,7 +368,7 @@ fn queues_leave_only_cpus_that_were_isolated_later() {
             newly_isolated,
             known: &known,
         };
-        todo(look).plan
+        decide(look).plan
     };
     assert_eq!(plan(&own), BTreeSet::from(["eth0".to_string()]));
     assert_eq!(plan(&CpuSet::new()), BTreeSet::new());

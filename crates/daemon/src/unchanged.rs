@@ -24,7 +24,7 @@ const CPUS: [&str; 5] = [
 
 /// What has to be read.
 #[derive(Debug, Clone)]
-pub struct ToRead {
+pub struct WatchList {
     files: Vec<String>,
     /// Settings that are read by a request.
     others: Vec<Address>,
@@ -34,12 +34,12 @@ pub struct ToRead {
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct WatchedValues {
     files: Vec<Option<String>>,
     others: Vec<Fact<Setting>>,
 }
 
-impl ToRead {
+impl WatchList {
     /// The settings in effect on this host.
     pub fn of(in_effect: &Verify, now: &Snapshot) -> Self {
         let (mut files, mut others): (Vec<String>, Vec<Address>) = (CPUS.map(String::from).into(), Vec::new());
@@ -66,7 +66,7 @@ impl ToRead {
     }
 
     /// `None`: it took too long.
-    pub fn read(&mut self, host: &Arc<dyn Host>) -> Option<Seen> {
+    pub fn read(&mut self, host: &Arc<dyn Host>) -> Option<WatchedValues> {
         let (files, source) = (self.files.clone(), Arc::clone(host));
         let text = move |path: &String| source.read_text(path).ok().map(|t| t.to_string());
         let files = read_with_deadline(DEADLINE, move || files.iter().map(text).collect())?;
@@ -84,7 +84,7 @@ impl ToRead {
                 others.push(live(around, address));
             }
         }
-        Some(Seen { files, others })
+        Some(WatchedValues { files, others })
     }
 }
 

@@ -68,7 +68,7 @@ fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -
 ///
 /// Errors: those of the kernel, or the answer does not contain the queue.
 pub fn queue_struct(host: &dyn Host, dev: &str, queue: u32) -> Result<Coalesce, Error> {
-    let any = Fact::not_asked("coalesce-get");
+    let any = Fact::not_requested("coalesce-get");
     let what = || ioctl(dev, IoctlCmd::PerQueue, Vec::new()).to_string();
     one(host, dev, queue, &any)?
         .remove(&queue)

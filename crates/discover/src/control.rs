@@ -75,7 +75,7 @@ pub(crate) fn paths(host: &dyn Host, ports: &[Port]) -> Vec<ControlPath> {
             list.sort();
             for c in list {
                 let address = r.text(&format!("{ISCSI}/{c}/address"));
-                let m = Mount { point: None, kind: "iscsi".into(), server: c, address: told(address) };
+                let m = Mount { point: None, kind: "iscsi".into(), server: c, address: server_address(address) };
                 add(m.path(&net, &mut r));
             }
         }
@@ -90,7 +90,7 @@ fn unread(what: &str, u: Unread) -> ControlPath {
     ControlPath { reason, out: None, via: Vec::new(), members: Fact::Unknown(u) }
 }
 
-fn told(address: Fact<String>) -> Result<IpAddr, Unread> {
+fn server_address(address: Fact<String>) -> Result<IpAddr, Unread> {
     let text = match address {
         Fact::Known(t) => t,
         Fact::Absent => return Err(Unread::new("server", None, "the kernel reports no address for it")),
@@ -165,7 +165,7 @@ fn mounts(text: &str) -> Vec<Mount> {
         out.push(Mount {
             point: Some(point.to_string()),
             kind: kind.to_string(),
-            address: told(Fact::Known(server.clone())),
+            address: server_address(Fact::Known(server.clone())),
             server,
         });
     }

@@ -1,4 +1,4 @@
-//! What only `check` reads: see [`ringwise_model::Extra`]. Small files, one dump of queueing disciplines, and two
+//! What only `check` reads: see [`ringwise_model::CheckOnlyFacts`]. Small files, one dump of queueing disciplines, and two
 //! requests for each interface with queues of its own.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_kfmt::{audit, qdisc};
-use ringwise_model::{DevExtra, Extra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
+use ringwise_model::{CheckOnlyFacts, DevExtra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
 use ringwise_sys::{DeviceCall, Host, Request, alone_with_deadline, read_with_deadline};
 
 use crate::ethtool::{first, request};
@@ -35,9 +35,9 @@ const NET: &str = "/sys/class/net";
 /// Reading these files never waits for a device.
 const LONG: Duration = Duration::from_secs(3600);
 
-fn host_files(host: &dyn Host, files: Vec<String>) -> Extra {
+fn host_files(host: &dyn Host, files: Vec<String>) -> CheckOnlyFacts {
     let mut r = Reader::new(host);
-    let mut out = Extra::default();
+    let mut out = CheckOnlyFacts::default();
     HOST.iter().for_each(|path| keep(&mut r, &mut out, (*path).into()));
     lines(&mut r, &mut out);
     if let Ok(names) = r.host.list(VULNERABILITIES) {
@@ -54,7 +54,7 @@ fn host_files(host: &dyn Host, files: Vec<String>) -> Extra {
 }
 
 /// Reads everything, with this deadline for each interface.
-pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
+pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> CheckOnlyFacts {
     let mut files: Vec<String> = s.nics.iter().flat_map(dev_files).collect();
     let first = s.topology.online.first();
     files.extend(first.map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size")));
@@ -63,7 +63,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
         let none =
             |path: String| (path.clone(), Fact::unknown(path, "the thread that reads it ended without an answer"));
         let text = HOST.iter().map(|p| p.to_string()).chain(files).map(none).collect();
-        Extra { text, ..Extra::default() }
+        CheckOnlyFacts { text, ..CheckOnlyFacts::default() }
     });
     let own: Vec<(String, String)> = s
         .nics
@@ -103,13 +103,13 @@ fn late(deadline: Duration) -> DevExtra {
     }
 }
 
-fn keep(r: &mut Reader, out: &mut Extra, path: String) {
+fn keep(r: &mut Reader, out: &mut CheckOnlyFacts, path: String) {
     let fact = r.text(&path);
     out.text.insert(path, fact);
 }
 
 /// One line each of long files.
-fn lines(r: &mut Reader, out: &mut Extra) {
+fn lines(r: &mut Reader, out: &mut CheckOnlyFacts) {
     type Line = fn(&str) -> Option<String>;
     let of: [(&str, Line); 3] = [
         ("/proc/cpuinfo", |t| audit::cpu_flags(t).map(str::to_string)),

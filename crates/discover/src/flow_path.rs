@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ringwise_kfmt::inet_diag::{self, Talk};
+use ringwise_kfmt::inet_diag::{self, ConnectedSocket};
 use ringwise_kfmt::sockets::{self, Connected};
 use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::{ControlReason, CpuId, CpuSet, Fact, Unread};
@@ -27,7 +27,7 @@ pub struct FlowPath {
 
 /// Requests the route from the kernel (RTM_GETROUTE) and follows its interface down. What cannot be read becomes an
 /// unknown fact of the path.
-pub fn way(host: &dyn Host, to: IpAddr) -> FlowPath {
+pub fn path_to(host: &dyn Host, to: IpAddr) -> FlowPath {
     let mut r = Reader::new(host);
     let ports = crate::links::ports(&mut r);
     let path = LinkTopology::new(&ports).to(&mut r, ControlReason::DefaultRoute { gateway: None }, to);
@@ -83,22 +83,22 @@ pub fn connected_addresses(host: &dyn Host, pids: &BTreeSet<u32>) -> Result<BTre
 
 /// Connections with their protocol and received packets so far, if the kernel counts them (TCP).
 #[derive(Debug, Clone, Default)]
-pub struct Talks {
+pub struct OpenConnections {
     /// IP protocol number (6 TCP, 17 UDP), and the connection; packets of UDP are never counted.
-    pub all: Vec<(u8, Talk)>,
+    pub all: Vec<(u8, ConnectedSocket)>,
     /// Why they come from `/proc`, which does not count packets.
     pub uncounted: Option<String>,
 }
 
 /// Of this machine, by sock_diag; where the kernel has none, from `/proc/net`.
-pub fn talks(host: &dyn Host) -> Result<Talks, String> {
+pub fn open_connections(host: &dyn Host) -> Result<OpenConnections, String> {
     let asked = || -> Result<Vec<_>, String> {
         let mut all = Vec::new();
         for (protocol, v6) in [(6, false), (6, true), (17, false), (17, true)] {
             match ringwise_sys::connections::dump(protocol, v6) {
                 Ok(messages) => {
                     for m in messages {
-                        all.push((protocol, inet_diag::talk(&m).map_err(|e| e.to_string())?));
+                        all.push((protocol, inet_diag::connected_socket(&m).map_err(|e| e.to_string())?));
                     }
                 }
                 // The kernel has no IPv6.
@@ -109,16 +109,17 @@ pub fn talks(host: &dyn Host) -> Result<Talks, String> {
         Ok(all)
     };
     match asked() {
-        Ok(all) => Ok(Talks { all, uncounted: None }),
+        Ok(all) => Ok(OpenConnections { all, uncounted: None }),
         Err(why) => {
-            let all = connections(host)?.into_iter().map(|(p, ends)| (p, Talk { ends, received: None })).collect();
-            Ok(Talks { all, uncounted: Some(why) })
+            let all =
+                connections(host)?.into_iter().map(|(p, ends)| (p, ConnectedSocket { ends, received: None })).collect();
+            Ok(OpenConnections { all, uncounted: Some(why) })
         }
     }
 }
 
 /// A socket that waits for such packets.
-pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<u64>, String> {
+pub fn waiting_socket(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<u64>, String> {
     let files = match protocol {
         6 => ["tcp", "tcp6"],
         17 => ["udp", "udp6"],
@@ -142,7 +143,7 @@ pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<
 
 /// Who holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct SocketHolder {
     /// Process ID in the namespace of this `/proc`.
     pub pid: u32,
     /// None: it ended meanwhile.
@@ -157,7 +158,7 @@ pub fn cpus_allowed(host: &dyn Host, pid: u32) -> Fact<CpuSet> {
 }
 
 /// `None`: no process that can be examined holds it.
-pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
+pub fn holder(host: &dyn Host, inode: u64) -> Option<SocketHolder> {
     let mut pids: Vec<u32> = host.list("/proc").ok()?.iter().filter_map(|n| n.parse().ok()).collect();
     pids.sort();
     let pid = pids.into_iter().find(|p| crate::sockets::inodes_of(host, *p).is_ok_and(|all| all.contains(&inode)))?;
@@ -166,5 +167,5 @@ pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
     let stat = host.read_text(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let last_cpu = after.split_ascii_whitespace().nth(36).and_then(|w| w.parse().ok()).map(CpuId);
-    Some(Holder { pid, name, last_cpu })
+    Some(SocketHolder { pid, name, last_cpu })
 }

@@ -10,7 +10,7 @@ use crate::competing_programs::{LINKS, PROFILES};
 
 /// A program with configuration files in places of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Program {
+pub enum ConfiguringProgram {
     /// irqbalance.
     Irqbalance,
     /// systemd-udevd, for `.link` files.
@@ -25,9 +25,9 @@ pub enum Program {
     Nmstate,
 }
 
-impl Program {
+impl ConfiguringProgram {
     /// All of them.
-    pub const ALL: [Program; 6] =
+    pub const ALL: [ConfiguringProgram; 6] =
         [Self::Irqbalance, Self::Link, Self::Tuned, Self::Perftune, Self::NetworkManager, Self::Nmstate];
 
     /// As the name of an option: `--network-manager`.
@@ -67,15 +67,15 @@ const TUNED: [&str; 2] = ["/etc/tuned/", "/usr/lib/tuned/"];
 const MAX_PROFILES: usize = 20;
 
 /// Reads the files of a program from their usual places.
-pub fn read(host: &dyn Host, program: Program) -> ForeignFiles {
+pub fn read(host: &dyn Host, program: ConfiguringProgram) -> ForeignFiles {
     let mut out = ForeignFiles::default();
     match program {
-        Program::Irqbalance => IRQBALANCE.iter().for_each(|p| out.file(host, p)),
-        Program::Perftune => PERFTUNE.iter().for_each(|p| out.file(host, p)),
-        Program::Link => out.directories(host, &LINKS, &[".link"]),
-        Program::NetworkManager => out.directories(host, &CONNECTIONS, &[".nmconnection"]),
-        Program::Nmstate => out.directories(host, &NMSTATE, &[".yml", ".yaml"]),
-        Program::Tuned => out.tuned(host),
+        ConfiguringProgram::Irqbalance => IRQBALANCE.iter().for_each(|p| out.file(host, p)),
+        ConfiguringProgram::Perftune => PERFTUNE.iter().for_each(|p| out.file(host, p)),
+        ConfiguringProgram::Link => out.directories(host, &LINKS, &[".link"]),
+        ConfiguringProgram::NetworkManager => out.directories(host, &CONNECTIONS, &[".nmconnection"]),
+        ConfiguringProgram::Nmstate => out.directories(host, &NMSTATE, &[".yml", ".yaml"]),
+        ConfiguringProgram::Tuned => out.tuned(host),
     }
     out
 }

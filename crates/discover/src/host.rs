@@ -39,7 +39,7 @@ pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         boot_id: r.text("/proc/sys/kernel/random/boot_id"),
         machine_id: r.text("/etc/machine-id"),
         rps_sock_flow_entries: rfs::global(&mut r),
-        rps_default_mask: Fact::not_asked(rps::DEFAULT_MASK),
+        rps_default_mask: Fact::not_requested(rps::DEFAULT_MASK),
         rivals: Fact::unknown("/proc/*/comm", "not read"),
         rival_details: Vec::new(),
         irqbalance: Fact::unknown("irqbalance", "not read"),

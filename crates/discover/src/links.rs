@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use ringwise_kfmt::ParseError;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
 use ringwise_model::order::Order;
-use ringwise_model::{Bystanders, Fact, IfIndex, Unread};
+use ringwise_model::{Fact, IfIndex, QueuelessInterfaces, Unread};
 use ringwise_sys::Request;
 
 use crate::natural;
@@ -195,7 +195,7 @@ const FEW_MASTERS: usize = 64;
 pub(crate) struct Chosen {
     /// Indices into the ports: those to be read, and those to be listed.
     pub listed: Vec<usize>,
-    pub bystanders: Bystanders,
+    pub bystanders: QueuelessInterfaces,
 }
 
 /// `named`: only these (with what lies below them); empty: all that have queues or carry others.
@@ -229,9 +229,9 @@ pub(crate) fn choose(ports: &[Port], named: &[usize], follow: &[usize]) -> Chose
     Chosen { listed, bystanders }
 }
 
-fn bystanders(ports: &[Port], listed: &[usize]) -> Bystanders {
+fn bystanders(ports: &[Port], listed: &[usize]) -> QueuelessInterfaces {
     let listed: HashSet<usize> = listed.iter().copied().collect();
-    let mut out = Bystanders::default();
+    let mut out = QueuelessInterfaces::default();
     for (i, p) in ports.iter().enumerate() {
         let Sort::Software(kind) = &p.sort else { continue };
         if listed.contains(&i) {

@@ -81,5 +81,5 @@ impl Parts {
 
 /// Reads the part, or skips it.
 pub(crate) fn part<T>(wanted: bool, what: &str, read: impl FnOnce() -> Fact<T>) -> Fact<T> {
-    if wanted { read() } else { Fact::not_asked(what) }
+    if wanted { read() } else { Fact::not_requested(what) }
 }

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_one_and_a_panic_spoil_nobody_else() {
+    fn a_late_job_and_a_panic_affect_no_other_job() {
         let mut tasks = vec![
             task(|| 1),
             task(|| panic!("on purpose")),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ringwise_model::{Cause, Snapshot, Unread};
-use ringwise_sys::{Around, Error, Host, Request, Result};
+use ringwise_sys::{Error, Host, HostWrapper, Request, Result};
 
 /// Files whose reading takes the network lock (net/core/net-sysfs.c). If an unresponsive device holds the lock, reading
 /// them waits like any request.
@@ -48,7 +48,7 @@ impl PassiveHost {
     }
 }
 
-impl Around for PassiveHost {
+impl HostWrapper for PassiveHost {
     fn inside(&self) -> &dyn Host {
         self.host.as_ref()
     }

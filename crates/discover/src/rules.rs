@@ -52,7 +52,7 @@ fn broken(e: ParseError) -> Error {
 }
 
 /// `None`: they changed while they were read.
-fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>> {
+fn read(host: &dyn Host, dev: &str, count: rxnfc::FlowRuleCount) -> Result<Option<Rules>> {
     let mut out = Rules { capacity: count.capacity, chooses_location: count.chooses_location, rules: BTreeMap::new() };
     if count.rules == 0 {
         return Ok(Some(out));

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
-use ringwise_kfmt::sockets::{self, Waiting};
+use ringwise_kfmt::sockets::{self, UnconnectedSocket};
 use ringwise_kfmt::task;
 use ringwise_model::errno::{ENOENT, ESRCH};
 use ringwise_model::words::visible;
@@ -242,7 +242,7 @@ fn waiting(host: &dyn Host) -> Result<Vec<(u64, Listener)>, Unread> {
             Err(e) if e.is_absent() => continue,
             Err(e) => return Err(unread(&e)),
         };
-        let parse: fn(&str) -> Result<Vec<Waiting>, _> =
+        let parse: fn(&str) -> Result<Vec<UnconnectedSocket>, _> =
             if protocol == Protocol::Tcp { sockets::tcp } else { sockets::udp };
         let waiting = parse(&text).map_err(|e| Unread::new(path, None, e.to_string()))?;
         out.extend(waiting.into_iter().map(|w| (w.inode, Listener { protocol, address: w.address, port: w.port })));

@@ -9,7 +9,7 @@ use ringwise_kfmt::{
     ParseError, audit, cpulist, ethtool_ioctl, ethtool_text as text, ip_text, lscpu_text, nl, qdisc, rtnl,
 };
 use ringwise_model::errno::EINVAL;
-use ringwise_sys::{Around, Error, Host, IoctlCmd, Request, Result};
+use ringwise_sys::{Error, Host, HostWrapper, IoctlCmd, Request, Result};
 
 use crate::links::NET;
 use crate::natural;
@@ -54,7 +54,7 @@ fn file_of(command: &str) -> String {
     out.trim_matches([' ', '.', '_', '-']).to_string()
 }
 
-fn not_told(what: impl Into<String>) -> Error {
+fn not_in_report(what: impl Into<String>) -> Error {
     Error::other(what, WHY)
 }
 
@@ -66,7 +66,7 @@ fn is_missing(e: &Error) -> bool {
 impl Report {
     fn command(&self, plugin: &str, command: &str) -> Result<String> {
         let path = format!("{COMMANDS}/{plugin}/{}", file_of(command));
-        self.host.read_text(&path).map_err(|_| not_told(format!("{command} ({path})")))
+        self.host.read_text(&path).map_err(|_| not_in_report(format!("{command} ({path})")))
     }
 
     fn networking(&self, command: &str) -> Result<String> {
@@ -74,7 +74,7 @@ impl Report {
     }
 
     /// The output of a command, as the bytes of a reply. A refusal keeps its errno.
-    fn asked(
+    fn command_reply(
         &self,
         request: &Request,
         command: &str,
@@ -115,30 +115,31 @@ impl Report {
         let words = |e: ParseError| e.to_string();
         let long = |e: nl::TooLong| ParseError::from(e).to_string();
         match cmd {
-            msg::CHANNELS_GET => self.asked(request, &command("-l"), |t| {
+            msg::CHANNELS_GET => self.command_reply(request, &command("-l"), |t| {
                 text::channels(t).map(|c| ethtool_nl::channels_reply(&c)).map_err(words)
             }),
-            msg::RINGS_GET => self.asked(request, &command("-g"), |t| {
+            msg::RINGS_GET => self.command_reply(request, &command("-g"), |t| {
                 let (rings, split) = text::rings(t).map_err(words)?;
                 let mut out = ethtool_nl::rings_reply(&rings);
                 out.extend(split.map(audit::tcp_data_split_reply).unwrap_or_default());
                 Ok(out)
             }),
-            msg::COALESCE_GET => self.asked(request, &command("-c"), |t| {
+            msg::COALESCE_GET => self.command_reply(request, &command("-c"), |t| {
                 ethtool_nl::coalesce_reply(&text::coalesce(t).map_err(words)?).map_err(|e| e.to_string())
             }),
-            msg::PAUSE_GET => self
-                .asked(request, &command("-a"), |t| text::pause(t).map(|p| ethtool_nl::pause_reply(&p)).map_err(words)),
-            msg::FEATURES_GET => self.asked(request, &command("-k"), |t| {
+            msg::PAUSE_GET => self.command_reply(request, &command("-a"), |t| {
+                text::pause(t).map(|p| ethtool_nl::pause_reply(&p)).map_err(words)
+            }),
+            msg::FEATURES_GET => self.command_reply(request, &command("-k"), |t| {
                 ethtool_nl::features_reply(&text::features(t).map_err(words)?).map_err(long)
             }),
-            msg::PRIVFLAGS_GET => self.asked(request, &command("--show-priv-flags"), |t| {
+            msg::PRIVFLAGS_GET => self.command_reply(request, &command("--show-priv-flags"), |t| {
                 ethtool_nl::private_flags_reply(&text::private_flags(t).map_err(words)?).map_err(long)
             }),
-            audit::EEE_GET => self.asked(request, &command("--show-eee"), |t| {
+            audit::EEE_GET => self.command_reply(request, &command("--show-eee"), |t| {
                 text::eee(t).map(|(active, enabled)| audit::eee_reply(active, enabled)).map_err(words)
             }),
-            _ => Err(not_told(request.to_string())),
+            _ => Err(not_in_report(request.to_string())),
         }
     }
 
@@ -248,7 +249,7 @@ impl Report {
     }
 }
 
-impl Around for Report {
+impl HostWrapper for Report {
     fn inside(&self) -> &dyn Host {
         self.host.as_ref()
     }
@@ -265,15 +266,15 @@ impl Host for Report {
         }
         if let Some(node) = path.strip_prefix(NODE).and_then(|p| p.strip_prefix('/')?.strip_suffix("/cpulist")) {
             let cpus = self.nodes().remove(node);
-            return cpus.map(String::into_bytes).ok_or_else(|| not_told(format!("read {path}")));
+            return cpus.map(String::into_bytes).ok_or_else(|| not_in_report(format!("read {path}")));
         }
         // Another file of the process contains the same name.
         if let Some(dir) = path.strip_suffix("/comm").filter(|d| d.starts_with("/proc/")) {
             let status = self.host.read_text(&format!("{dir}/status")).unwrap_or_default();
             let name = status.lines().find_map(|l| l.strip_prefix("Name:"));
-            return name.map(|n| n.trim().into()).ok_or_else(|| not_told(format!("read {path}")));
+            return name.map(|n| n.trim().into()).ok_or_else(|| not_in_report(format!("read {path}")));
         }
-        self.made().get(path).map(|t| t.clone().into_bytes()).ok_or_else(|| not_told(format!("read {path}")))
+        self.made().get(path).map(|t| t.clone().into_bytes()).ok_or_else(|| not_in_report(format!("read {path}")))
     }
 
     fn write(&self, path: &str, data: &[u8]) -> Result<()> {
@@ -285,7 +286,7 @@ impl Host for Report {
             Err(e) if is_missing(&e) => {
                 let nodes =
                     || Some(self.nodes().into_keys().collect::<Vec<_>>()).filter(|n| path == NODE && !n.is_empty());
-                self.queues(path).or_else(nodes).ok_or_else(|| not_told(format!("list {path}")))
+                self.queues(path).or_else(nodes).ok_or_else(|| not_in_report(format!("list {path}")))
             }
             Ok(names) if path == "/proc" && natural::numbers(&names, "").len() >= PROCESSES => Err(Error::other(
                 format!("list {path}"),
@@ -302,7 +303,7 @@ impl Host for Report {
     }
 
     fn readlink(&self, path: &str) -> Result<String> {
-        self.host.readlink(path).map_err(|e| if is_missing(&e) { not_told(e.what) } else { e })
+        self.host.readlink(path).map_err(|e| if is_missing(&e) { not_in_report(e.what) } else { e })
     }
 
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
@@ -311,11 +312,11 @@ impl Host for Report {
             Request::Links => self.links().map_err(named)?.values().map(|l| self.link(l)).collect(),
             Request::Link { dev } => match self.links().map_err(named)?.get(dev) {
                 Some(l) => Ok(vec![self.link(l)?]),
-                None => Err(not_told(request.to_string())),
+                None => Err(not_in_report(request.to_string())),
             },
             Request::Addrs => {
                 let printed = ["ip -o addr", "ip -o -d addr"].iter().find_map(|c| self.networking(c).ok());
-                let all = ip_text::addresses(&printed.ok_or_else(|| not_told(request.to_string()))?);
+                let all = ip_text::addresses(&printed.ok_or_else(|| not_in_report(request.to_string()))?);
                 all.iter()
                     .map(|(i, a)| rtnl::addr_reply(*i, a).map_err(|e| Error::other(request.to_string(), e.to_string())))
                     .collect()
@@ -323,11 +324,11 @@ impl Host for Report {
             Request::Qdiscs => self.qdiscs(request),
             Request::EthtoolGet { cmd, dev, .. } => self.get(request, *cmd, dev),
             Request::Ioctl { cmd: IoctlCmd::DrvinfoGet, dev, .. } => {
-                self.asked(request, &format!("ethtool -i {dev}"), |t| {
+                self.command_reply(request, &format!("ethtool -i {dev}"), |t| {
                     text::drvinfo(t).map(|d| ethtool_ioctl::drvinfo_reply(&d)).map_err(|e| e.to_string())
                 })
             }
-            _ => Err(not_told(request.to_string())),
+            _ => Err(not_in_report(request.to_string())),
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn classes(roots: &Roots, port: &Port) -> Fact<TrafficClasses> {
         (Some(false), _) => Fact::Absent,
         (Some(true), Some(roots)) => roots.as_ref().and_then(|all| of_root(all, port)),
         // A recording of an earlier version, or a tree without a link dump.
-        (None, _) | (Some(true), None) => ringwise_model::not_asked(),
+        (None, _) | (Some(true), None) => ringwise_model::not_requested(),
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
     }
     let what = "/proc/cpuinfo";
     if !cpuinfo && cloud.is_none() {
-        return Fact::not_asked(what);
+        return Fact::not_requested(what);
     }
     match r.host.read_text(what) {
         Ok(text) => match text.lines().find(|l| l.starts_with("flags")) {

@@ -341,7 +341,7 @@ fn traffic_classes_are_read_where_the_discipline_has_them() {
     }
     // Other disciplines are not asked about, and a recording of an earlier version does not name the discipline.
     assert_eq!(read(Some("mq"), Err(1)), Fact::Absent);
-    assert_eq!(read(None, Err(1)), ringwise_model::not_asked());
+    assert_eq!(read(None, Err(1)), ringwise_model::not_requested());
     assert_eq!(read(Some("mqprio"), Err(1)).unread().unwrap().errno, Some(1));
     // Options that were redacted by an earlier version are unknown.
     let bare = qdisc_reply(&root("mqprio", None)).unwrap();

@@ -7,9 +7,9 @@ use crate::common::machine::Machine;
 use ringwise_discover::competing_programs::{DEVICES, find};
 use ringwise_discover::{competing_programs, forget_others};
 use ringwise_model::Fact;
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 
-fn told(host: &dyn Host) -> Vec<String> {
+fn programs_text(host: &dyn Host) -> Vec<String> {
     find(host)
         .details
         .iter()
@@ -57,15 +57,15 @@ fn each_with_what_it_sets() {
         "udev .link file: channels, interrupt affinity [OriginalName=eth1] /etc/systemd/network/10-nic.link",
     ];
     let host = machine().host();
-    assert_eq!(told(&host), want);
+    assert_eq!(programs_text(&host), want);
     assert_eq!(competing_programs(&host), Fact::Known(vec!["tuned".into()]), "Open vSwitch moves nothing");
     assert_eq!(find(&host).irqbalance, Fact::Absent);
 }
 
 #[test]
 fn a_recording_keeps_these_words_and_no_others() {
-    let recorder = Arc::new(Recorder::new(machine().host()));
-    let live = told(recorder.as_ref());
+    let recorder = Arc::new(CaptureRecorder::new(machine().host()));
+    let live = programs_text(recorder.as_ref());
     let mut recording = recorder.finish();
     forget_others(&mut recording);
     let text = format!("{recording:?}");
@@ -75,7 +75,7 @@ fn a_recording_keeps_these_words_and_no_others() {
         assert!(!text.contains(secret) && !text.contains(bytes.trim_matches(['[', ']'])), "{secret}");
     }
     recording.redact();
-    assert_eq!(told(&Captured::from(recording)), live);
+    assert_eq!(programs_text(&Captured::from(recording)), live);
 }
 
 #[test]

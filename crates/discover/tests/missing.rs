@@ -44,7 +44,7 @@ fn any_one_file_less() {
 }
 
 #[test]
-fn any_one_file_forbidden_is_told_with_its_errno() {
+fn any_one_forbidden_file_is_reported_with_its_errno() {
     let whole = tree(false);
     // Read for other ends, with another file saying the same, or not at all.
     let silent = ["/cache/", "/smp_affinity", "/dmi/", "/comm", "/uevent", "/msi_irqs/"];

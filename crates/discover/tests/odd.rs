@@ -27,7 +27,7 @@ fn read(t: &Tree) -> (Topology, Vec<Unread>) {
     topology(&t.host())
 }
 
-fn said(unread: &[Unread], words: &str) -> bool {
+fn has_unread(unread: &[Unread], words: &str) -> bool {
     unread.iter().any(|u| u.to_string().contains(words))
 }
 
@@ -94,7 +94,10 @@ fn a_set_without_its_own_cpu_is_unknown() {
     // The other members have their own files.
     assert_eq!(cpu(4).siblings, Fact::Known(set("4-5")));
     assert_eq!(cpu(3).l3, Fact::Known(set("0-7")));
-    assert!(said(&unread, "cpu2/topology/thread_siblings_list") && said(&unread, "cpu0/cache/index3/shared_cpu_list"));
+    assert!(
+        has_unread(&unread, "cpu2/topology/thread_siblings_list")
+            && has_unread(&unread, "cpu0/cache/index3/shared_cpu_list")
+    );
 }
 
 /// Some kernels with emulated nodes list a CPU in several.
@@ -108,7 +111,7 @@ fn a_cpu_in_two_nodes_has_an_unknown_one() {
     for c in [2, 3] {
         assert!(matches!(node(c), Fact::Unknown(u) if u.why == "nodes 0 and 1 both list this CPU"), "CPU {c}");
     }
-    assert!(said(&unread, "CPUs 2-3 are listed by more than one node"), "{unread:?}");
+    assert!(has_unread(&unread, "CPUs 2-3 are listed by more than one node"), "{unread:?}");
 }
 
 #[test]
@@ -219,7 +222,7 @@ fn an_unknown_address_never_matches_two_devices() {
     let s = ports(&[A, B], &["", ""]);
     assert_eq!(owners(&s), [no_owner, no_owner]);
     for n in s.tunable() {
-        assert!(said(&n.unread, "the bus address of the interface is unknown"), "{:?}", n.unread);
+        assert!(has_unread(&n.unread, "the bus address of the interface is unknown"), "{:?}", n.unread);
     }
     // One of two is known, so the rest is the other's; or there is one port and one address.
     assert_eq!(owners(&ports(&[A, B], &[A, ""])), [[A], [B]]);
@@ -297,7 +300,7 @@ fn a_recording_has_no_deadline() {
     let s = snapshot(&host, &options).unwrap();
     let n = s.nic("eth1").unwrap();
     assert!(n.dev.ifindex.is_some() && n.channels.is_known() && n.rx_queues.len() == 4, "{:?}", n.unread);
-    assert!(!said(&s.unread, "no answer within") && !said(&n.unread, "no answer within"));
+    assert!(!has_unread(&s.unread, "no answer within") && !has_unread(&n.unread, "no answer within"));
     let n = ringwise_discover::device(&host, "eth1", options.deadline).unwrap();
-    assert!(n.channels.is_known() && !said(&n.unread, "no answer within"));
+    assert!(n.channels.is_known() && !has_unread(&n.unread, "no answer within"));
 }

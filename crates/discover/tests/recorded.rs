@@ -6,7 +6,7 @@ use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, forget_others, snapshot};
 use ringwise_kfmt::net_shaper_nl::shaper_reply;
 use ringwise_model::{Fact, IfIndex, Shaper, ShaperPlace, Shapers};
-use ringwise_sys::{Captured, Host, Recorder, Request};
+use ringwise_sys::{CaptureRecorder, Captured, Host, Request};
 
 #[test]
 fn recorded_and_read_again() {
@@ -39,7 +39,7 @@ fn recorded_and_read_again() {
     tree.error("/proc/irq/31/smp_affinity_list", 13);
     tree.error("/proc/irq/31/smp_affinity", 13);
 
-    let recorder = Arc::new(Recorder::new(tree.host()));
+    let recorder = Arc::new(CaptureRecorder::new(tree.host()));
     let live = snapshot(&(recorder.clone() as Arc<dyn Host>), &Options::all()).unwrap();
     assert_eq!(live.nic("eth2").unwrap().queue_vectors().count(), 2);
     let mut recording = recorder.finish();

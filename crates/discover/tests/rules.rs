@@ -23,7 +23,7 @@ fn ioctl(cmd: IoctlCmd, payload: Vec<u8>) -> Request {
 }
 
 fn counted(t: &mut Tree, rules: u32) {
-    let count = rxnfc::Count { rules, capacity: 2048, chooses_location: false };
+    let count = rxnfc::FlowRuleCount { rules, capacity: 2048, chooses_location: false };
     t.reply(ioctl(IoctlCmd::RuleCount, rxnfc::count_request()), vec![rxnfc::count_reply(&count)]);
 }
 

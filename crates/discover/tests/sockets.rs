@@ -88,7 +88,7 @@ fn as_the_fields_of_rules() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said() {
+fn unavailable_data_is_reported() {
     let mut t = tree();
     assert_eq!(
         program(&t, "apache2").unwrap_err(),

@@ -171,7 +171,7 @@ fn a_device_that_hangs_is_late_and_the_others_are_complete() {
 /// An exporter looks at the host for months: a device that never answers costs it two threads (one for `check`), and
 /// the deadline once for each.
 #[test]
-fn a_device_that_hangs_for_good_is_asked_once() {
+fn a_device_that_hangs_for_good_is_read_once() {
     let mut tree = router().finish();
     tree.hangs = Some("eth2".into());
     let counted = std::sync::Arc::new(tree.host());
@@ -192,7 +192,7 @@ fn a_device_that_hangs_for_good_is_asked_once() {
 }
 
 #[test]
-fn what_needs_root_says_so() {
+fn parts_that_need_root_are_reported() {
     let mut tree = router().finish();
     for path in tree.files.keys().filter(|p| p.ends_with("smp_affinity_list")).cloned().collect::<Vec<_>>() {
         tree.error(path, 13);

@@ -44,7 +44,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let mut lists = Lists::default();
     lists.add("devices", plan.devices.iter().map(|d| Ok(vec![device_check(&d.name, d.bus_address.as_deref())])))?;
     lists.text.push_str("# Settings that no common tool can write.\n");
-    lists.add("left_out", left_out.iter().map(|st| Ok(vec![Call::Echo(said(st))])))?;
+    lists.add("left_out", left_out.iter().map(|st| Ok(vec![Call::Echo(setting_text(st))])))?;
     lists.text.push_str("# The planned values.\n");
     lists.add("planned", planned.iter().map(|st| there.calls(st)))?;
     lists.text.push_str("# The values that were found.\n");
@@ -108,7 +108,7 @@ fn list<T: Display>(out: &mut String, name: &str, lines: impl Iterator<Item = T>
 }
 
 /// Address and value as text for people.
-fn said(setting: &Setting) -> String {
+fn setting_text(setting: &Setting) -> String {
     let address = setting.address().map(|a| a.to_string()).unwrap_or_default();
     word(&format!("{address}: {}", setting.value_text()))
 }

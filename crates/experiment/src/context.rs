@@ -11,7 +11,7 @@ use ringwise_model::{CpuSet, Snapshot};
 use ringwise_sys::Host;
 
 use crate::error::{Error, Result};
-use crate::meter::{Measured, Meter, ordinary};
+use crate::meter::{Meter, MeterReading, ordinary};
 
 /// One trial of a workload.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Measurement {
     /// One result for each group of load threads.
     pub loads: Vec<LoadResult>,
     /// What the host under test counted during the trial.
-    pub measured: Measured,
+    pub measured: MeterReading,
     /// What limited the result.
     pub limit: Limit,
     /// Why the numbers may be misleading, as text.

@@ -17,7 +17,7 @@ use ringwise_sys::{Host, hold};
 use crate::axes::cross;
 use crate::context::{Event, Measurement, TrialContext, Workload};
 use crate::error::{Error, Result};
-use crate::meter::Measured;
+use crate::meter::MeterReading;
 use crate::session::{Experiment, Finished};
 use crate::sides::{PATIENCE, Sides, unexpected};
 
@@ -240,7 +240,7 @@ impl Forward {
         let [before, warm, end, last] = &counts;
         let senders: Vec<String> = counted.iter().filter(|d| **d != self.spec.sink).cloned().collect();
         let sink = [self.spec.sink.clone()];
-        let both = |a: &[DevCount], b: &[DevCount]| -> Result<recipe::Flow> {
+        let both = |a: &[DevCount], b: &[DevCount]| -> Result<recipe::ForwardedPackets> {
             let (sent, arrived) = (spans(&senders, a, b)?, spans(&sink, a, b)?);
             Ok(flow(&sent, &[], &[], Some(&arrived)))
         };
@@ -269,7 +269,7 @@ impl Forward {
     }
 
     /// Adds the rates of received and forwarded packets, and where packets were lost.
-    fn host_side(&self, m: &mut Measured, l: &LoadResult, frame: u32) {
+    fn host_side(&self, m: &mut MeterReading, l: &LoadResult, frame: u32) {
         let link = |dev: &str| m.rates.links.get(dev);
         let received: Option<u64> = self.spec.into.iter().map(|d| link(d)?.rx.packets).sum();
         let forwarded = link(&self.spec.out).and_then(|l| l.tx.packets);
@@ -425,7 +425,7 @@ impl Experiment<'_> {
                 let (sent, lost_percent) =
                     got.loads.first().map_or((0.0, 100.0), |l| (l.sent_per_s, l.lost_percent.unwrap_or(100.0)));
                 (self.tell)(&Event::Rate { slot: &slot, state: &state, point, per_s, lost_percent });
-                search.saw(sent, lost_percent);
+                search.record_result(sent, lost_percent);
                 let point = Point { offered_per_s: Some(per_s), ..point.clone() };
                 trials.push(self.keep(point, &slot, at_s, got)?);
             }

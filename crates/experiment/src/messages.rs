@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use ringwise_bench::load::arrived;
 use ringwise_bench::result::{Limit, LoadResult, PLACES, Point};
-use ringwise_bench::side::{Answer, Group, Load, Pattern, Program, Protocol, Reply, Request, Side, Sink, Taken};
+use ringwise_bench::side::{
+    ExternalProgram, LoadGroup, LoadGroups, Pattern, Protocol, Reply, Request, Responder, Side, Sink, Taken,
+};
 use ringwise_model::{CpuId, CpuSet, Snapshot};
 
 use crate::axes::cross;
 use crate::context::{Measurement, TrialContext, Workload};
 use crate::error::{Error, Result};
-use crate::meter::{self, Measured};
+use crate::meter::{self, MeterReading};
 use crate::sides::{PATIENCE, Sides, cpus, unexpected};
 
 /// What the messages do.
@@ -32,7 +34,7 @@ pub enum MessagesWorkload {
 
 /// What generates the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Driver {
+pub enum LoadDriver {
     /// The threads of `ringwise_bench::load`.
     BuiltIn,
     /// netperf here and netserver there, or the other way round.
@@ -108,7 +110,7 @@ pub struct MessagesSpec {
     /// The same at the peer.
     pub cpus_peer: Option<CpuSet>,
     /// What generates the load.
-    pub driver: Driver,
+    pub driver: LoadDriver,
     /// This host generates the load, and the peer answers.
     pub here_loads: bool,
     /// Where the load goes.
@@ -203,11 +205,11 @@ impl Messages {
         if l.levels.is_empty() { vec![level(&Level::Medium)] } else { l.levels.iter().map(level).collect() }
     }
 
-    fn groups(&self, p: &Point, to: &[SocketAddr]) -> Result<Vec<Group>> {
+    fn groups(&self, p: &Point, to: &[SocketAddr]) -> Result<Vec<LoadGroup>> {
         let size_bytes = p.size_bytes.unwrap_or(64);
         let threads = p.threads.unwrap_or(1);
         let cpus = if self.spec.here_loads { &self.cpus_here } else { &self.cpus_peer };
-        let group = |name: &str, pattern: Pattern, size_bytes: u32, from: u32, n: u32| Group {
+        let group = |name: &str, pattern: Pattern, size_bytes: u32, from: u32, n: u32| LoadGroup {
             name: name.into(),
             protocol: self.spec.protocol(),
             pattern,
@@ -302,9 +304,9 @@ impl Messages {
                 other => return Err(unexpected(answering, other)),
             }
         };
-        let load = Load { groups: self.groups(p, &to)?, warmup, time, seed: cx.seed };
+        let load = LoadGroups { groups: self.groups(p, &to)?, warmup, time, seed: cx.seed };
         let request = match program {
-            Some((program, port)) => Request::Program(Program::Run { program: program.into(), port, load }),
+            Some((program, port)) => Request::Program(ExternalProgram::Run { program: program.into(), port, load }),
             None => Request::Load(load),
         };
         let mut meter = cx.meter()?;
@@ -336,12 +338,12 @@ impl Messages {
         };
         let bind = if here_loads { self.spec.peer_address } else { Some(self.spec.address) };
         let program = match self.spec.driver {
-            Driver::BuiltIn => None,
-            Driver::Netperf => Some(("netperf", "netserver", 12_865)),
-            Driver::Iperf3 => Some(("iperf3", "iperf3", 5201)),
+            LoadDriver::BuiltIn => None,
+            LoadDriver::Netperf => Some(("netperf", "netserver", 12_865)),
+            LoadDriver::Iperf3 => Some(("iperf3", "iperf3", 5201)),
         };
         if let (Some((client, server, port)), Some(bind)) = (program, bind) {
-            let serve = Program::Serve { program: server.into(), bind, port };
+            let serve = ExternalProgram::Serve { program: server.into(), bind, port };
             return Ok((Request::Program(serve), Some((client, port))));
         }
         let (protocol, threads) = (self.spec.protocol(), p.threads.unwrap_or(1));
@@ -350,7 +352,7 @@ impl Messages {
             MessagesWorkload::Stream | MessagesWorkload::Receive => {
                 Request::Sink(Sink { protocol, bind, threads, cpus })
             }
-            _ => Request::Answer(Answer { protocol, bind, threads, cpus, delay_us }),
+            _ => Request::Answer(Responder { protocol, bind, threads, cpus, delay_us }),
         };
         Ok((request, None))
     }
@@ -360,7 +362,7 @@ impl Messages {
 struct LoadCounts {
     loads: Vec<LoadResult>,
     taken: Vec<Taken>,
-    measured: Measured,
+    measured: MeterReading,
 }
 
 /// The threads of one group of a mix, and the size of their messages.
@@ -446,9 +448,9 @@ impl Workload for Messages {
 
     fn driver(&self) -> &'static str {
         match self.spec.driver {
-            Driver::BuiltIn => "built-in",
-            Driver::Netperf => "netperf",
-            Driver::Iperf3 => "iperf3",
+            LoadDriver::BuiltIn => "built-in",
+            LoadDriver::Netperf => "netperf",
+            LoadDriver::Iperf3 => "iperf3",
         }
     }
 
@@ -488,7 +490,7 @@ impl Workload for Messages {
         let LoadCounts { mut loads, taken, measured } = self.once(p, cpu, delayed, [cx.warmup, cx.time], cx)?;
         let mut doubts = Vec::new();
         if matches!(self.spec.kind, MessagesWorkload::Stream | MessagesWorkload::Receive)
-            && self.spec.driver == Driver::BuiltIn
+            && self.spec.driver == LoadDriver::BuiltIn
         {
             loads.iter_mut().for_each(|l| arrived(l, cx.time, &taken));
         }

@@ -34,7 +34,7 @@ pub(crate) struct Meter<'a> {
 
 /// What was measured from `begin` to `end`.
 #[derive(Debug)]
-pub struct Measured {
+pub struct MeterReading {
     /// Time between both readings.
     pub seconds: f64,
     /// The form that results store.
@@ -68,7 +68,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Errors: the counters cannot be compared with those of the beginning.
-    pub(crate) fn end(&mut self) -> Result<Measured> {
+    pub(crate) fn end(&mut self) -> Result<MeterReading> {
         let last = self.counting.read();
         let probe = self.probe.take();
         let rates = Rates::between(self.counting.layout(), &self.first, &last).ok_or(Error::ClockStandsStill)?;
@@ -85,7 +85,7 @@ impl<'a> Meter<'a> {
         if let Err(e) = &self.cycles {
             side.unknown.insert("cycles".into(), e.to_string());
         }
-        Ok(Measured { seconds: rates.seconds, side, rates })
+        Ok(MeterReading { seconds: rates.seconds, side, rates })
     }
 }
 
@@ -195,7 +195,7 @@ fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
 
 /// What limited the result, as far as this host can tell. `offered`: whether all of the offered load was processed.
 /// None: the load was not limited to a rate.
-pub(crate) fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
+pub(crate) fn limit(m: &MeterReading, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
     if offered == Some(true) {
         return Limit::Offered;
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_bench::compare;
 use ringwise_bench::design::Slot;
-use ringwise_bench::halving::{Halving, Outcome, SearchState};
+use ringwise_bench::halving::{Halving, HalvingOutcome, SearchState};
 use ringwise_bench::result::{Metric, Phase, Point, Trial};
 use ringwise_model::{Count, Goal, Snapshot};
 
@@ -15,7 +15,7 @@ use crate::session::{Experiment, Finished};
 
 /// What a search varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Among {
+pub enum SearchSpace {
     /// Placement for different goals.
     Placement,
     /// Microseconds between interrupts.
@@ -48,14 +48,14 @@ pub enum Candidate {
 
 /// Candidates for an interface: each change alone, and the most promising ones together. `among` empty: all kinds.
 /// `disruption`: also changes that interrupt traffic (queues and rings).
-pub fn candidates(s: &Snapshot, devs: &[String], among: &[Among], disruption: bool) -> Vec<Candidate> {
-    let of = |kind: Among| among.is_empty() || among.contains(&kind);
+pub fn candidates(s: &Snapshot, devs: &[String], among: &[SearchSpace], disruption: bool) -> Vec<Candidate> {
+    let of = |kind: SearchSpace| among.is_empty() || among.contains(&kind);
     let mut out = Vec::new();
-    if of(Among::Placement) {
+    if of(SearchSpace::Placement) {
         let goals = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency];
         out.extend(goals.map(Candidate::Goal));
     }
-    if of(Among::Moderation) {
+    if of(SearchSpace::Moderation) {
         out.extend([0, 20, 62, 125].map(Candidate::RxUsecs));
     }
     if !disruption {
@@ -65,12 +65,12 @@ pub fn candidates(s: &Snapshot, devs: &[String], among: &[Among], disruption: bo
     let most = nic.and_then(|n| n.channels.known()).and_then(|c| c.combined.as_ref()).map_or(0, |c: &Count| c.max);
     let cores = u32::try_from(s.topology.online.iter().count()).unwrap_or(1);
     let mut n = 1;
-    while n <= most.min(cores) && of(Among::Queues) {
+    while n <= most.min(cores) && of(SearchSpace::Queues) {
         out.push(Candidate::Queues(n));
         n *= 2;
     }
     let ring = nic.and_then(|n| n.rings.known()).and_then(|r| r.rx.as_ref()).map(|c: &Count| (c.now, c.max));
-    if let Some((now, max)) = ring.filter(|_| of(Among::Rings)) {
+    if let Some((now, max)) = ring.filter(|_| of(SearchSpace::Rings)) {
         let sizes = [now * 4, max, now / 2].into_iter().filter(|n| *n != now && (64..=max).contains(n));
         out.extend(sizes.map(Candidate::RxRing));
         out.push(Candidate::Bulk { ring: max, usecs: 62 });
@@ -99,7 +99,7 @@ impl Experiment<'_> {
         load: &mut dyn Workload,
         point: &Point,
         budget: Duration,
-    ) -> Result<(Finished, Option<Outcome>)> {
+    ) -> Result<(Finished, Option<HalvingOutcome>)> {
         let mut trials = Vec::new();
         let mut proof = None;
         let searched = self.halve(load, point, budget, &mut trials, &mut proof);
@@ -120,7 +120,7 @@ impl Experiment<'_> {
         budget: Duration,
         trials: &mut Vec<Trial>,
         proof: &mut Option<usize>,
-    ) -> Result<Outcome> {
+    ) -> Result<HalvingOutcome> {
         let metric = metric(load);
         let begin = Instant::now();
         let candidates = self.session.states.len() - 1;
@@ -163,7 +163,7 @@ impl Experiment<'_> {
                     Err(e) => return Err(e),
                 }
             }
-            h.saw(&scores);
+            h.record_result(&scores);
             block += 1;
         }
         h.outcome().ok_or(Error::TimeOver)
@@ -195,7 +195,7 @@ mod tests {
     use ringwise_testkit::machines::{NicSpec, host};
     use ringwise_testkit::topo::CpuSpec;
 
-    fn of(among: &[Among], disruption: bool) -> Vec<Candidate> {
+    fn of(among: &[SearchSpace], disruption: bool) -> Vec<Candidate> {
         let mut s = host("h", CpuSpec::flat(8, 1), vec![NicSpec::new("eth0", "igb", Some(0), 4, 8)]).snapshot();
         let count = |now, max| Some(Count { now, max });
         s.nics[0].rings = Fact::Known(Rings { rx: count(512, 4096), tx: count(512, 4096), ..Rings::default() });
@@ -206,7 +206,10 @@ mod tests {
     #[test]
     fn rings_are_searched_in_both_directions() {
         let rings = [Candidate::RxRing(2048), Candidate::RxRing(4096), Candidate::RxRing(256)];
-        assert_eq!(of(&[Among::Rings], true), [&rings[..], &[Candidate::Bulk { ring: 4096, usecs: 62 }]].concat());
+        assert_eq!(
+            of(&[SearchSpace::Rings], true),
+            [&rings[..], &[Candidate::Bulk { ring: 4096, usecs: 62 }]].concat()
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
-use ringwise_bench::side::{self, Hello, Refusal, Reply, Request, Side};
+use ringwise_bench::side::{self, Hello, Reply, Request, RequestRefusal, Side};
 use ringwise_model::{CpuSet, Fact, Snapshot};
 
 use crate::error::{AddressFault, Error, Result};
@@ -85,7 +85,7 @@ impl Sides {
 pub(crate) fn unexpected(side: &dyn Side, reply: Reply) -> Error {
     let side = side.name().to_string();
     match reply {
-        Reply::Failed { why } => side::Error::Refused { side, why: Refusal::Peer(why) }.into(),
+        Reply::Failed { why } => side::Error::Refused { side, why: RequestRefusal::Peer(why) }.into(),
         reply => Error::Unexpected { side, reply: Box::new(reply) },
     }
 }

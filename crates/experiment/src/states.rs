@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringwise_apply::guard::settle;
-use ringwise_apply::{NotPutBack, Policy, Request, Store, Verdict, pending, undo_now};
+use ringwise_apply::{NotPutBack, Policy, Request, RunResult, Store, pending, undo_now};
 use ringwise_bench::result::State;
 use ringwise_discover::Options;
 use ringwise_knob::{Setting, Step, compare};
@@ -107,10 +107,10 @@ impl<'a> Switch<'a> {
         let done = ringwise_apply::run(self.host, &request, &self.store, &policy, &mut event);
         let o = done.map_err(|error| Error::Apply { state: Some(name.clone()), error })?;
         match o.verdict {
-            Verdict::Applied => self.transaction = o.trial.as_ref().and(o.transaction),
-            Verdict::NothingToDo => {}
+            RunResult::Applied => self.transaction = o.trial.as_ref().and(o.transaction),
+            RunResult::NothingToDo => {}
             verdict => {
-                let put_back = verdict != Verdict::PutBackIncomplete;
+                let put_back = verdict != RunResult::PutBackIncomplete;
                 return Err(Error::NotApplied { state: name.clone(), failure: o.failed.map(Box::new), put_back });
             }
         }
@@ -153,7 +153,7 @@ impl<'a> Switch<'a> {
             return Err(Error::StillPuttingBack(id));
         };
         self.transaction = None;
-        if o.verdict == Verdict::PutBackIncomplete {
+        if o.verdict == RunResult::PutBackIncomplete {
             self.not_back.extend(o.put_back_incomplete);
             return Err(Error::PutBackIncomplete { transaction: id, left: self.not_back.clone() });
         }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{Counter as _, CpuCounter, CpuCounts, CpuId, IrqId, QueueCounter};
-use ringwise_observe::{Counters, INTERRUPTS, Layout, Link, Source, Wiring, kind_of};
+use ringwise_observe::{Counters, INTERRUPTS, Layout, LinkCounters, Source, Wiring, kind_of};
 
 use crate::keep::{Keeper, Raw};
 use crate::page::{Page, Value, labels};
-use crate::table::{self as t, Family};
+use crate::table::{self as t, MetricFamily};
 
 /// Counters of an interface: metric, direction, place, and the kernel's name.
-const LINK: &[(&Family, &str, &str, &str)] = &[
+const LINK: &[(&MetricFamily, &str, &str, &str)] = &[
     (&t::PACKETS, "rx", "", "rx_packets"),
     (&t::PACKETS, "tx", "", "tx_packets"),
     (&t::BYTES, "rx", "", "rx_bytes"),
@@ -27,7 +27,7 @@ const LINK: &[(&Family, &str, &str, &str)] = &[
 ];
 
 /// Counters of a queue. The first one that exists is used.
-const QUEUE: &[(&Family, &[QueueCounter])] = &[
+const QUEUE: &[(&MetricFamily, &[QueueCounter])] = &[
     (&t::Q_PACKETS, &[QueueCounter::Packets]),
     (&t::Q_BYTES, &[QueueCounter::Bytes]),
     (&t::Q_DROPS, &QueueCounter::LOST),
@@ -36,10 +36,10 @@ const QUEUE: &[(&Family, &[QueueCounter])] = &[
     (&t::Q_TIMEOUTS, &[QueueCounter::Timeouts]),
 ];
 
-const QUEUE_NOW: &[(&Family, QueueCounter)] =
+const QUEUE_NOW: &[(&MetricFamily, QueueCounter)] =
     &[(&t::Q_LIMIT, QueueCounter::BqlLimit), (&t::Q_INFLIGHT, QueueCounter::BqlInflight)];
 
-const SOFTNET: &[(&Family, CpuCounter)] = &[
+const SOFTNET: &[(&MetricFamily, CpuCounter)] = &[
     (&t::SOFT_PACKETS, CpuCounter::SoftnetProcessed),
     (&t::SOFT_DROPS, CpuCounter::SoftnetDropped),
     (&t::SOFT_SQUEEZED, CpuCounter::SoftnetSqueezed),
@@ -59,7 +59,7 @@ struct Fill<'a> {
 
 impl Fill<'_> {
     /// Adds a counter. `of`: its device, or empty.
-    fn count(&mut self, f: &Family, of: &str, list: &[(&str, &str)], raw: Raw, to: fn(u64) -> Value) {
+    fn count(&mut self, f: &MetricFamily, of: &str, list: &[(&str, &str)], raw: Raw, to: fn(u64) -> Value) {
         let text = labels(list);
         let total = self.keep.total(&format!("{}{text}", f.name), of, raw);
         let group = list.first().map(|l| l.1.to_string()).unwrap_or_default();
@@ -94,7 +94,7 @@ fn node_of(layout: &Layout, cpu: CpuId) -> String {
     layout.nodes.get(&cpu).map(ToString::to_string).unwrap_or_default()
 }
 
-fn device(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link) {
+fn device(fill: &mut Fill, name: &str, wiring: &Wiring, l: &LinkCounters) {
     let node = wiring.node.map(|n| n.to_string()).unwrap_or_default();
     let source = match l.source {
         Source::Qstats => "qstats",
@@ -115,7 +115,7 @@ fn device(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link) {
     }
 }
 
-fn queues(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link, layout: &Layout) {
+fn queues(fill: &mut Fill, name: &str, wiring: &Wiring, l: &LinkCounters, layout: &Layout) {
     for (direction, wired, counted) in [("rx", &wiring.rx, &l.rx), ("tx", &wiring.tx, &l.tx)] {
         for (id, irq) in wired {
             let goes = irq.and_then(|i| wiring.goes_to.get(&i)).filter(|c| c.len() == 1);
@@ -147,7 +147,7 @@ fn interrupts(
     fill: &mut Fill,
     name: &str,
     wiring: &Wiring,
-    l: &Link,
+    l: &LinkCounters,
     layout: &Layout,
     irqs: &BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
 ) {

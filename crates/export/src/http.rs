@@ -32,7 +32,7 @@ impl Default for Bounds {
 }
 
 /// The answer of the code that makes the page.
-pub enum Answer {
+pub enum PageResult {
     /// The metrics; status 200.
     Page(String),
     /// The page is not available now.
@@ -54,7 +54,7 @@ fn plain(status: &'static str, body: impl Into<String>) -> Reply {
 pub fn serve(
     listener: &TcpListener,
     bounds: Bounds,
-    page: impl Fn(Form) -> Answer + Send + Sync + 'static,
+    page: impl Fn(Form) -> PageResult + Send + Sync + 'static,
 ) -> io::Result<()> {
     let page = Arc::new(page);
     let places = Arc::new(AtomicUsize::new(0));
@@ -141,7 +141,7 @@ fn client(
     is_local: bool,
     (waiting, ticket): (&Waiting, u64),
     places: &AtomicUsize,
-    page: &dyn Fn(Form) -> Answer,
+    page: &dyn Fn(Form) -> PageResult,
 ) -> io::Result<()> {
     let until = Instant::now() + bounds.time;
     let head = head(&mut stream, bounds.bytes, until)?;
@@ -213,7 +213,7 @@ fn head(stream: &mut TcpStream, most: usize, until: Instant) -> io::Result<Head>
 }
 
 /// The reply, and whether its body is sent.
-fn answer(head: &str, page: &dyn Fn(Form) -> Answer) -> (Reply, bool) {
+fn answer(head: &str, page: &dyn Fn(Form) -> PageResult) -> (Reply, bool) {
     let mut lines = head.lines();
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else {
@@ -232,8 +232,8 @@ fn answer(head: &str, page: &dyn Fn(Form) -> Answer) -> (Reply, bool) {
         Some("/metrics") => {
             let form = wanted(&accepts);
             match page(form) {
-                Answer::Page(body) => Reply { status: "200 OK", content_type: form.content_type(), more: "", body },
-                Answer::Busy(why) => plain("503 Service Unavailable", why),
+                PageResult::Page(body) => Reply { status: "200 OK", content_type: form.content_type(), more: "", body },
+                PageResult::Busy(why) => plain("503 Service Unavailable", why),
             }
         }
         Some("/") => plain("200 OK", "ringwise export: the metrics are at /metrics"),

@@ -5,8 +5,8 @@ fn started(bounds: Bounds) -> std::net::SocketAddr {
     let at = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         serve(&listener, bounds, |form| match form {
-            Form::Prometheus => Answer::Page("plain 1\n".into()),
-            Form::OpenMetrics => Answer::Page("open 1\n# EOF\n".into()),
+            Form::Prometheus => PageResult::Page("plain 1\n".into()),
+            Form::OpenMetrics => PageResult::Page("open 1\n# EOF\n".into()),
         })
     });
     at

@@ -20,7 +20,9 @@ mod state;
 pub mod table;
 
 pub use fill::counters;
-pub use http::{Answer, Bounds, serve};
+pub use http::{Bounds, PageResult, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
-pub use state::{Findings, Last, Own, Service, Standing, findings, own, service, standing};
+pub use state::{
+    ExporterFacts, Findings, LastTransaction, Service, VerifyCounts, exporter, findings, service, verify_counts,
+};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::table::{self, Family, MetricKind};
+use crate::table::{self, MetricFamily, MetricKind};
 
 /// The text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +83,12 @@ pub(crate) fn labels(list: &[(&str, &str)]) -> String {
 
 impl Page {
     /// Adds one series. Labels without a value are unknown and omitted. The first label is its group.
-    pub fn add(&mut self, family: &Family, list: &[(&str, &str)], value: Value) {
+    pub fn add(&mut self, family: &MetricFamily, list: &[(&str, &str)], value: Value) {
         let group = list.first().map(|l| l.1.to_string()).unwrap_or_default();
         self.put(family, group, labels(list), value);
     }
 
-    pub(crate) fn put(&mut self, family: &Family, group: String, labels: String, value: Value) {
+    pub(crate) fn put(&mut self, family: &MetricFamily, group: String, labels: String, value: Value) {
         self.families.entry(family.name).or_default().push(Sample { group, labels, value });
     }
 

@@ -8,7 +8,7 @@ use crate::table as t;
 
 /// What `verify` finds, as numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct VerifyCounts {
     /// Time of the verification, seconds since 1970.
     pub unix_time: u64,
     /// False: the record of transactions cannot be read, and nothing else here is known.
@@ -20,7 +20,7 @@ pub struct Standing {
     /// Deadline of the trial, seconds since 1970. `None`: no transaction is on trial.
     pub trial_until_unix: Option<u64>,
     /// `None`: there was no transaction.
-    pub last: Option<Last>,
+    pub last: Option<LastTransaction>,
 }
 
 /// What `check` finds, as numbers.
@@ -38,7 +38,7 @@ pub struct Findings {
 
 /// The last transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Last {
+pub struct LastTransaction {
     /// Number of the transaction.
     pub transaction: u64,
     /// `apply`, `rollback`, `adopt` or `other`.
@@ -110,7 +110,7 @@ const SOURCES: [&str; 5] = ["links", "ethtool", "netdev", "uevents", "files"];
 const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
 
 /// Adds the state of the settings that were applied; without a readable record, only that it is unreadable.
-pub fn standing(page: &mut Page, s: &Standing) {
+pub fn verify_counts(page: &mut Page, s: &VerifyCounts) {
     page.add(&t::STATE_READABLE, &[], Value::Int(s.readable.into()));
     if s.readable {
         page.add(&t::VERIFIED, &[], Value::Int(s.unix_time));
@@ -190,7 +190,7 @@ pub fn findings(page: &mut Page, f: &Findings) {
 
 /// The exporter.
 #[derive(Debug, Clone, Default)]
-pub struct Own<'a> {
+pub struct ExporterFacts<'a> {
     /// Version of ringwise.
     pub version: &'a str,
     /// The exporter keeps running. One that writes a page and exits has no start time to report.
@@ -208,7 +208,7 @@ pub struct Own<'a> {
 }
 
 /// Adds the metrics about the exporter itself.
-pub fn own(page: &mut Page, o: &Own, keep: &Keeper) {
+pub fn exporter(page: &mut Page, o: &ExporterFacts, keep: &Keeper) {
     page.add(&t::BUILD, &[("version", o.version)], Value::Int(1));
     page.add(&t::SERIES_LIMIT, &[], Value::Int(o.limit as u64));
     page.add(&t::UNREAD, &[], Value::Int(o.unread as u64));

@@ -14,7 +14,7 @@ pub enum MetricKind {
 
 /// One metric with all its series.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Family {
+pub struct MetricFamily {
     /// The name with the prefix `ringwise_`; a counter's name has the suffix `_total`.
     pub name: &'static str,
     /// Its `TYPE` in the text.
@@ -30,10 +30,10 @@ pub struct Family {
 macro_rules! families {
     ($($id:ident = $name:literal $kind:ident $unit:literal [$($label:literal)*] $help:literal;)*) => {
         $(#[doc = $help]
-        pub const $id: Family =
-            Family { name: $name, kind: MetricKind::$kind, unit: $unit, labels: &[$($label),*], help: $help };)*
+        pub const $id: MetricFamily =
+            MetricFamily { name: $name, kind: MetricKind::$kind, unit: $unit, labels: &[$($label),*], help: $help };)*
         /// All of them.
-        pub const ALL: &[Family] = &[$($id),*];
+        pub const ALL: &[MetricFamily] = &[$($id),*];
     };
 }
 
@@ -188,7 +188,7 @@ families! {
         "Interrupts of the queue by the CPU that handled them. Direction rxtx: the vector serves both directions and is counted once.";
 }
 
-impl Family {
+impl MetricFamily {
     /// The OpenMetrics name of the family, without `_total` and `_info`.
     pub fn base(&self) -> &'static str {
         match self.kind {
@@ -221,7 +221,7 @@ mod tests {
     /// `docs/metrics.md` has a row with the same words for each metric.
     #[test]
     fn the_page_lists_every_metric() {
-        let row = |f: &Family| {
+        let row = |f: &MetricFamily| {
             let kind = format!("{:?}", f.kind).to_lowercase();
             let unit = if f.unit.is_empty() { "–" } else { f.unit };
             let labels: Vec<String> = f.labels.iter().map(|l| format!("`{l}`")).collect();

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use parse::{Kind, parse};
 use ringwise_export::{
-    Findings, Form, Keeper, Last, Own, Page, Service, Standing, Value, counters, findings, own, service, standing,
-    table,
+    ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, Service, Value, VerifyCounts, counters, exporter,
+    findings, service, table, verify_counts,
 };
 use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
-use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, LinkCounters, Source, Wiring};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
@@ -38,7 +38,7 @@ fn sample(devs: u32, n: u64) -> Counters {
         let bytes = (QueueCounter::Bytes, 60 * n);
         [(QueueCounter::Packets, n), bytes, (QueueCounter::Drops, 1), (QueueCounter::BqlLimit, 5)].into()
     };
-    let link = |d: u32| Link {
+    let link = |d: u32| LinkCounters {
         ifindex: 2 + d,
         counts: counts(&[("rx_packets", 1000 * n), ("tx_packets", n), ("rx_missed_errors", n), ("carrier_changes", 2)]),
         source: Source::Ethtool,
@@ -61,14 +61,14 @@ fn sample(devs: u32, n: u64) -> Counters {
     }
 }
 
-fn what_is_applied() -> Standing {
-    Standing {
+fn what_is_applied() -> VerifyCounts {
+    VerifyCounts {
         unix_time: 9,
         readable: true,
         settings: [(String::new(), [1, 0, 0]), ("eth0".into(), [4, 2, 1])].into(),
         unfinished: false,
         trial_until_unix: Some(99),
-        last: Some(Last { transaction: 14, kind: "apply".into(), verdict: "kept".into(), unix_time: 5 }),
+        last: Some(LastTransaction { transaction: 14, kind: "apply".into(), verdict: "kept".into(), unix_time: 5 }),
     }
 }
 
@@ -100,10 +100,10 @@ fn page(keep: &mut Keeper, layout: &Layout, c: &Counters) -> Page {
     let mut p = Page::default();
     keep.begin();
     counters(&mut p, keep, layout, c);
-    standing(&mut p, &what_is_applied());
+    verify_counts(&mut p, &what_is_applied());
     findings(&mut p, &what_is_found());
     service(&mut p, Some(&what_the_service_does()));
-    own(&mut p, &Own { version: "0.1.0", lasts: true, limit: 10_000, ..Own::default() }, keep);
+    exporter(&mut p, &ExporterFacts { version: "0.1.0", lasts: true, limit: 10_000, ..ExporterFacts::default() }, keep);
     p
 }
 
@@ -157,7 +157,7 @@ fn both_forms_are_read_and_say_the_same() {
 }
 
 #[test]
-fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
+fn a_device_that_does_not_answer_is_named_and_its_counters_are_omitted() {
     let mut c = sample(2, 3);
     c.links.remove("eth1");
     c.silent = vec!["eth1".into()];
@@ -170,11 +170,11 @@ fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
 }
 
 #[test]
-fn what_is_not_known_is_not_told() {
+fn unknown_values_are_omitted() {
     let mut p = Page::default();
-    standing(&mut p, &Standing::default());
-    let own_page = Own { version: "0.1.0", limit: 500, ..Own::default() };
-    own(&mut p, &own_page, &Keeper::new(10));
+    verify_counts(&mut p, &VerifyCounts::default());
+    let own_page = ExporterFacts { version: "0.1.0", limit: 500, ..ExporterFacts::default() };
+    exporter(&mut p, &own_page, &Keeper::new(10));
     let text = p.render(Form::Prometheus, 10_000);
     let got = parse(&text, false).unwrap();
     assert_eq!(got.series["ringwise_state_readable"], "0");
@@ -264,7 +264,7 @@ fn totals_grow_over_resets_and_devices_that_go_and_come() {
 }
 
 #[test]
-fn never_more_series_than_allowed_and_what_is_missing_is_said() {
+fn never_more_series_than_allowed_and_missing_ones_are_reported() {
     let (layout, c) = (layout(40), sample(40, 3));
     let all = parse(&text(&mut Keeper::new(9), &layout, &c), false).unwrap().series.len();
     assert!(all > 1000, "{all}");

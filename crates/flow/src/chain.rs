@@ -4,7 +4,7 @@ use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 use serde::Serialize;
 
 use crate::send::{Sender, TransmitDecision, TransmitPath, sending};
-use crate::stack::{Reach, ReceivePath, Rfs, Rps, landing};
+use crate::stack::{NodeDistance, ReceivePath, Rfs, Rps, landing};
 use crate::steering::{QueueDecision, QueuePrediction, Steering, ignored_table_warning};
 use crate::tuple::{TCP, Tuple, UDP};
 
@@ -167,7 +167,7 @@ fn departure(s: &Snapshot, out: &Nic, cpu: Option<CpuId>, sender: Sender) -> Dep
 
 /// What a CPU does for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum CpuWork {
     /// It takes the interrupt of the receive queue.
     Interrupt,
     /// RPS gives it the packet.
@@ -180,7 +180,7 @@ pub enum Work {
     Completion,
 }
 
-impl std::fmt::Display for Work {
+impl std::fmt::Display for CpuWork {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Interrupt => "interrupt",
@@ -193,19 +193,19 @@ impl std::fmt::Display for Work {
 }
 
 /// A CPU, and what it does.
-pub type Station = (CpuId, Work);
+pub type PathStage = (CpuId, CpuWork);
 
 /// The CPUs of the path in the order in which packets reach them, with what runs there.
-pub fn stations(d: &Direction) -> Vec<Station> {
+pub fn path_stages(d: &Direction) -> Vec<PathStage> {
     let mut out = Vec::new();
     if let Some(l) = d.arrival.as_ref().and_then(|a| a.landing.as_ref()) {
-        out.extend(l.cpu.as_ref().map(|p| (p.cpu, Work::Interrupt)));
+        out.extend(l.cpu.as_ref().map(|p| (p.cpu, CpuWork::Interrupt)));
         if let Rps::On { chosen: Some(c), .. } = &l.rps {
-            out.push((*c, Work::Rps));
+            out.push((*c, CpuWork::Rps));
         }
     }
-    out.extend(d.socket.as_ref().and_then(|k| k.last_cpu).map(|c| (c, Work::Program)));
-    out.extend(d.departure.as_ref().and_then(|x| x.sending.cpu.as_ref()).map(|p| (p.cpu, Work::Completion)));
+    out.extend(d.socket.as_ref().and_then(|k| k.last_cpu).map(|c| (c, CpuWork::Program)));
+    out.extend(d.departure.as_ref().and_then(|x| x.sending.cpu.as_ref()).map(|p| (p.cpu, CpuWork::Completion)));
     out
 }
 
@@ -215,12 +215,12 @@ pub fn crossings(s: &Snapshot, all: &[Direction]) -> Vec<String> {
     for d in all {
         let from = d.arrival.as_ref();
         if let Some(p) = from.and_then(|a| a.landing.as_ref()).and_then(|l| l.cpu.as_ref())
-            && p.reach == Reach::OtherNode
+            && p.reach == NodeDistance::OtherNode
         {
             let dev = from.map_or("", |a| a.dev.as_str());
             out.push(format!("{}: {dev} interrupts CPU {} on remote node {}", d.flow, p.cpu, number(p.node)));
         }
-        for w in stations(d).windows(2) {
+        for w in path_stages(d).windows(2) {
             let ((a, what_a), (b, what_b)) = (w[0], w[1]);
             if a == b {
                 continue;

@@ -23,7 +23,7 @@ pub struct CountedFlow {
 
 /// What falls to one queue, CPU or node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Load {
+pub struct FlowShare {
     /// Number of flows.
     pub flows: u64,
     /// Packets of these flows.
@@ -32,7 +32,7 @@ pub struct Load {
     pub bytes: u64,
 }
 
-impl Load {
+impl FlowShare {
     fn add(&mut self, c: &CountedFlow) {
         self.flows += 1;
         self.packets += c.packets;
@@ -57,15 +57,15 @@ pub struct Spread {
     /// Name of the interface.
     pub dev: String,
     /// Every receive queue in use, also those that get nothing.
-    pub queues: BTreeMap<u32, Load>,
+    pub queues: BTreeMap<u32, FlowShare>,
     /// By the CPU that does the work, RPS included, as far as it is known.
-    pub cpus: BTreeMap<u32, Load>,
+    pub cpus: BTreeMap<u32, FlowShare>,
     /// By the NUMA node of that CPU.
-    pub nodes: BTreeMap<u32, Load>,
+    pub nodes: BTreeMap<u32, FlowShare>,
     /// Every flow, decided or not.
-    pub total: Load,
+    pub total: FlowShare,
     /// Flows whose queue is unknown.
-    pub undecided: Load,
+    pub undecided: FlowShare,
     /// Of the first of them.
     #[serde(serialize_with = "as_text_or_null")]
     pub undecided_why: Option<Undecided>,
@@ -120,11 +120,11 @@ const SHOWN: usize = 10;
 pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow]) -> Spread {
     let mut out = Spread {
         dev: nic.dev.name.clone(),
-        queues: (0..steering.queues().unwrap_or(0)).map(|q| (q, Load::default())).collect(),
+        queues: (0..steering.queues().unwrap_or(0)).map(|q| (q, FlowShare::default())).collect(),
         cpus: BTreeMap::new(),
         nodes: BTreeMap::new(),
-        total: Load::default(),
-        undecided: Load::default(),
+        total: FlowShare::default(),
+        undecided: FlowShare::default(),
         undecided_why: None,
         evenness: None,
         queues_used: 0,
@@ -151,11 +151,11 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow
         for h in &placed {
             let Some(q) = h.queue else { continue };
             let landing = landing(s, nic, q, &steering.answer(&h.flow.tuple));
-            let one = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
+            let one = FlowShare { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
             on(s, &mut out, landing.works_on(), &one);
         }
     } else {
-        let each: Vec<(u32, Load)> = out.queues.iter().map(|(q, l)| (*q, *l)).collect();
+        let each: Vec<(u32, FlowShare)> = out.queues.iter().map(|(q, l)| (*q, *l)).collect();
         for (q, load) in each {
             let cpu = nic.vector_of(Dir::Rx, q).and_then(ringwise_model::Vector::taken_by).filter(|e| e.len() == 1);
             on(s, &mut out, cpu.and_then(|e| e.first()), &load);
@@ -176,9 +176,9 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow
 }
 
 /// Work that is done on a CPU, and on its node.
-fn on(s: &Snapshot, out: &mut Spread, cpu: Option<CpuId>, load: &Load) {
+fn on(s: &Snapshot, out: &mut Spread, cpu: Option<CpuId>, load: &FlowShare) {
     let Some(cpu) = cpu else { return };
-    let sum = |into: &mut Load| {
+    let sum = |into: &mut FlowShare| {
         into.flows += load.flows;
         into.packets += load.packets;
         into.bytes += load.bytes;

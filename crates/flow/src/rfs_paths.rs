@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 
-use crate::chain::{Direction, Station, Work};
+use crate::chain::{CpuWork, Direction, PathStage};
 use crate::stack::{Rfs, Rps, supports_accelerated_rfs};
 
 /// How received packets reach the CPU of their program.
@@ -39,7 +39,7 @@ pub struct RfsPath {
     /// The receive queue.
     pub queue: u32,
     /// The CPUs in the order in which packets reach them.
-    pub stations: Vec<Station>,
+    pub stations: Vec<PathStage>,
     /// The host is configured in this way.
     pub present: bool,
 }
@@ -70,7 +70,7 @@ pub fn rfs_paths(s: &Snapshot, d: &Direction) -> Vec<RfsPath> {
             RfsUse::With => (landing.queue, interrupt, program),
             RfsUse::Accelerated => (there?, program, program),
         };
-        let stations = vec![(interrupt, Work::Interrupt), (stack, Work::Stack), (program, Work::Program)];
+        let stations = vec![(interrupt, CpuWork::Interrupt), (stack, CpuWork::Stack), (program, CpuWork::Program)];
         Some(RfsPath { rfs, queue, stations, present: present == Some(rfs) })
     };
     RfsUse::ALL.into_iter().filter_map(path).collect()

@@ -311,9 +311,9 @@ mod tests {
         xen.nics[0].driver = Fact::Known("vif".into());
         assert_eq!(ask(&xen, Some(0), forwarded(Some(3))), (D::PacketHash, None, all.clone()));
         // What could not be read decides nothing.
-        s.nics[0].tx_queues[2].xps_rxqs = Fact::not_asked("xps_rxqs");
+        s.nics[0].tx_queues[2].xps_rxqs = Fact::not_requested("xps_rxqs");
         assert_eq!(ask(&s, Some(0), connection(Some(3))), (D::Unknown, None, all.clone()));
-        s.nics[0].tx_queues[2].xps_cpus = Fact::not_asked("xps_cpus");
+        s.nics[0].tx_queues[2].xps_cpus = Fact::not_requested("xps_cpus");
         assert_eq!(ask(&s, Some(0), forwarded(Some(3))), (D::Unknown, None, all));
     }
 
@@ -337,7 +337,7 @@ mod tests {
         s.nics[0].classes = Fact::Unknown(Unread::new("qdisc-get (dump)", Some(1), "not permitted"));
         let x = sending(&s, &s.nics[0], Some(CpuId(0)), HERE);
         assert_eq!((x.decision, x.queue), (D::Unknown, None));
-        s.nics[0].classes = ringwise_model::not_asked();
+        s.nics[0].classes = ringwise_model::not_requested();
         let x = sending(&s, &s.nics[0], Some(CpuId(0)), HERE);
         assert_eq!(x.decision, D::PacketHash);
     }
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!((x.queue, x.by.as_str()), (None, "its transmit queues are unknown"));
         // With an unknown number of queues, no single queue may be predicted.
         assert_eq!(crate::steering::receive_queues(&s.nics[0]), None);
-        let host_key = Fact::not_asked("net.core.netdev_rss_key");
+        let host_key = Fact::not_requested("net.core.netdev_rss_key");
         let steering = crate::steering::Steering::new(&s.nics[0], &host_key);
         assert_eq!(steering.queues(), None);
     }

@@ -34,7 +34,7 @@ const ACCELERATED: &[&str] =
 /// How far a CPU is from its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
+pub enum NodeDistance {
     /// On the device's own NUMA node.
     Near,
     /// On another NUMA node.
@@ -53,7 +53,7 @@ pub struct CpuPlacement {
     /// `core_id`, unique within its package. `None`: unknown.
     pub core: Option<u32>,
     /// How far it is from the device, as the firmware reports it.
-    pub reach: Reach,
+    pub reach: NodeDistance,
     /// In SLIT units, 10 is local. `None`: unknown.
     pub distance: Option<u32>,
 }
@@ -162,9 +162,9 @@ pub fn cpu_placement(s: &Snapshot, nic: &Nic, cpu: CpuId) -> CpuPlacement {
     let node = s.topology.node_of(cpu);
     let device = nic.node.known().copied();
     let reach = match (node, device) {
-        (Some(a), Some(b)) if a == b => Reach::Near,
-        (Some(_), Some(_)) => Reach::OtherNode,
-        _ => Reach::Unknown,
+        (Some(a), Some(b)) if a == b => NodeDistance::Near,
+        (Some(_), Some(_)) => NodeDistance::OtherNode,
+        _ => NodeDistance::Unknown,
     };
     let distance = device.zip(node).and_then(|(d, n)| s.topology.distance(d, n));
     let core = s.topology.cpu(cpu).and_then(|c| c.core.known()).copied();

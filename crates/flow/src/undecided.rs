@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ringwise_model::{Coded, CpuSet, Unread};
+use ringwise_model::{CpuSet, ReasonFields, Unread};
 use serde::Serialize;
 use serde::ser::{Error, SerializeMap, Serializer};
 
@@ -431,7 +431,7 @@ where
         map.serialize_entry("why_not", &None::<&str>)?;
         return map.end();
     };
-    let coded = Coded::new(why.to_string(), serde_json::to_value(why).map_err(Error::custom)?);
+    let coded = ReasonFields::new(why.to_string(), serde_json::to_value(why).map_err(Error::custom)?);
     map.serialize_entry("why_not", &coded.why)?;
     map.serialize_entry("why_not_code", &coded.code)?;
     if let Some(facts) = &coded.facts {

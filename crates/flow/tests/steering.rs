@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_flow::chain::{self, FlowRoute, Route};
 use ringwise_flow::population::spread;
 use ringwise_flow::rfs_paths::{RfsPath, RfsUse, rfs_paths};
-use ringwise_flow::stack::{Reach, Rps, landing};
+use ringwise_flow::stack::{NodeDistance, Rps, landing};
 use ringwise_flow::steering::ignored_table_warning;
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::toeplitz::bit_by_bit;
@@ -92,7 +92,7 @@ fn hash_entry_queue() {
 }
 
 #[test]
-fn an_unknown_key_is_unknown_and_what_is_left_is_said() {
+fn an_unknown_key_is_unknown_and_the_rest_is_reported() {
     let mut s = host("ice");
     rss(&mut s).key = Fact::unknown("rss-get", "needs root");
     let a = steering(&s).answer(&flow(VECTOR));
@@ -180,20 +180,20 @@ fn where_the_nic_steers_by_itself_nothing_is_decided() {
     i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), false)].into());
     assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, QueueDecision::Table);
     // On as the driver begins: not read is not off.
-    i40e.nics[0].private_flags = ringwise_model::not_asked();
+    i40e.nics[0].private_flags = ringwise_model::not_requested();
     let a = steering(&i40e).answer(&flow(VECTOR));
     assert_eq!((a.by, a.queue), (QueueDecision::NotDecidable, None));
     assert!(matches!(a.why_not, Some(Undecided::AtrUnread { .. })));
 }
 
 #[test]
-fn what_nobody_tells_is_told_as_taken() {
+fn unread_facts_are_reported_as_assumed() {
     let mut s = host("ice");
     assert!(steering(&s).assumed().is_empty());
     let told = steering(&s).answer(&flow(VECTOR));
     assert!(told.notes.is_empty(), "{:?}", told.notes);
     rss(&mut s).function = Fact::Absent;
-    rss(&mut s).symmetric = ringwise_model::not_asked();
+    rss(&mut s).symmetric = ringwise_model::not_requested();
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.hash, a.queue), (told.hash, told.queue));
     assert!(a.notes.iter().any(|n| n.contains("hash function; assumed: toeplitz")), "{:?}", a.notes);
@@ -239,7 +239,7 @@ fn rules_go_first_and_contexts_have_their_own_table() {
 }
 
 #[test]
-fn a_tag_that_is_told_decides_rules_that_ask_for_it() {
+fn a_known_tag_decides_rules_that_match_it() {
     let mut s = host("ice");
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5 m 0xf000")], Action::Queue(3), None)]);
     let tagged = |v| steering(&s).answer(&Tuple { vlan: Some(v), ..flow(VECTOR) });
@@ -248,7 +248,7 @@ fn a_tag_that_is_told_decides_rules_that_ask_for_it() {
 }
 
 #[test]
-fn by_a_queue_that_is_asked_for() {
+fn by_a_requested_queue() {
     let mut s = host("ixgbe");
     s.nics[0].rx_queues[6].rps_cpus = Fact::Known("1,3,5-6".parse().unwrap());
     let asked = steering(&s).by_queue(Some(6));
@@ -298,7 +298,7 @@ fn the_way_through_and_its_crossings() {
     let way = FlowRoute { route: Route::Dev("eth1".into()), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     let cpu = d.arrival.as_ref().unwrap().landing.as_ref().unwrap().cpu.clone().unwrap();
-    assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), Reach::Near));
+    assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), NodeDistance::Near));
     let sending = &d.departure.as_ref().unwrap().sending;
     assert_eq!((sending.queue, sending.by.as_str()), (Some(4), "XPS of CPU 0"));
     assert_eq!(sending.cpu.as_ref().unwrap().cpu, CpuId(4));
@@ -446,7 +446,7 @@ fn wrong_words_for_made_up_flows() {
 fn unread_rules_are_unknown_without_a_hash_key() {
     let mut s = host("igb");
     s.nics[0].features = Fact::Known(BTreeMap::new());
-    s.nics[0].rules = Fact::not_asked("ETHTOOL_GRXCLSRLCNT eth0");
+    s.nics[0].rules = Fact::not_requested("ETHTOOL_GRXCLSRLCNT eth0");
     rss(&mut s).key = Fact::Absent;
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.queue, a.rules_unread), (None, true));

@@ -95,7 +95,7 @@ fn nothing_is_predicted_without_grounds() {
         )),
         None
     );
-    let unknown = Fact::not_asked("the hash");
+    let unknown = Fact::not_requested("the hash");
     for change in [0, 1, 2] {
         let mut s = host("ice");
         let r = rss(&mut s);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ringwise_model::Goal;
 use ringwise_sys::io_text;
 
-use crate::missing::Missing;
+use crate::missing::UnsteeredFlow;
 
 /// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -60,7 +60,7 @@ pub enum Error {
     Unbound(Vec<String>),
     /// Programs and units that the configuration names for their flows, and that do not listen.
     #[error("{}", lines(.0))]
-    FlowsUnknown(Vec<Missing>),
+    FlowsUnknown(Vec<UnsteeredFlow>),
     /// The goal cannot be planned on this host.
     #[error("{0}")]
     Plan(ringwise_plan::Refusal),
@@ -88,7 +88,7 @@ pub enum Error {
         /// The plan file.
         path: PathBuf,
         /// Why it is refused.
-        why: Misfit,
+        why: PlanMismatch,
     },
     /// Seconds since 1970.
     #[error("{} expired at {end} s since 1970; now it is {now}", .path.display())]
@@ -104,7 +104,7 @@ pub enum Error {
 
 /// Why a reviewed plan is not for this host as it is now. The text follows the name of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum PlanMismatch {
     /// The digest in the file does not match its content.
     #[error(
         "was edited after it was written; only unchanged plans are applied (to change the plan, run ringwise plan with \
@@ -190,9 +190,11 @@ impl Error {
             Self::PlanUnreadable { .. } => "plan_unreadable",
             Self::NotAPlan(_) => "not_a_plan",
             Self::PlanRefused { why, .. } => match why {
-                Misfit::Edited => "plan_edited",
-                Misfit::OtherMachine { .. } => "plan_other_machine",
-                Misfit::OtherBoot { .. } | Misfit::BootNotRecorded | Misfit::BootUnknown { .. } => "plan_other_boot",
+                PlanMismatch::Edited => "plan_edited",
+                PlanMismatch::OtherMachine { .. } => "plan_other_machine",
+                PlanMismatch::OtherBoot { .. } | PlanMismatch::BootNotRecorded | PlanMismatch::BootUnknown { .. } => {
+                    "plan_other_boot"
+                }
             },
             Self::PlanExpired { .. } => "plan_expired",
         }
@@ -221,6 +223,6 @@ impl Error {
     }
 }
 
-fn lines(all: &[Missing]) -> String {
-    all.iter().map(Missing::to_string).collect::<Vec<_>>().join("\n")
+fn lines(all: &[UnsteeredFlow]) -> String {
+    all.iter().map(UnsteeredFlow::to_string).collect::<Vec<_>>().join("\n")
 }

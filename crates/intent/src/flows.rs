@@ -5,11 +5,11 @@ use ringwise_model::{Flow, FlowsUnknown, Intent};
 use ringwise_sys::Host;
 
 use crate::error::{Error, Result};
-use crate::missing::Missing;
+use crate::missing::UnsteeredFlow;
 
 /// Adds the looked-up flows to `intent`; the names stay, because the plan mentions them. A program that does not listen
 /// is an error, because a group needs at least one flow. At boot it is skipped, because programs may start later.
-pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
+pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<UnsteeredFlow>> {
     let mut missing = Vec::new();
     for g in &mut intent.groups {
         let mut flows = Vec::new();
@@ -31,7 +31,7 @@ pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Ve
                 Ok(all) => flows.extend(all.into_iter().map(|(flow, fields)| Flow::Match { flow, fields })),
                 Err(why) => {
                     let (dev, group, by) = (g.dev.clone(), g.name.clone(), g.by.clone());
-                    missing.push(Missing { dev, group, who, why, by });
+                    missing.push(UnsteeredFlow { dev, group, who, why, by });
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_check::RoleGuess;
-use ringwise_config::{Config, Entry};
+use ringwise_config::{Config, InterfaceEntry};
 use ringwise_knob::features::NTUPLE;
 use ringwise_model::{ConfiguredBy, Goal, Intent, Knob, Snapshot, Wish};
 use ringwise_sys::Host;
@@ -20,7 +20,7 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     let settings = ringwise_plan::goal_settings(goal, &c.policies);
     let wish =
         |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown, params_by: Default::default() };
-    let entry = Entry { wishes: settings.device.iter().map(wish).collect(), ..Entry::default() };
+    let entry = InterfaceEntry { wishes: settings.device.iter().map(wish).collect(), ..InterfaceEntry::default() };
     // Only the keys, because they apply to every interface.
     let text = ringwise_config::print_knobs(&entry);
     let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
@@ -38,7 +38,7 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     }
     if goal == Goal::Rpc {
         let feature = wish(&Knob::Feature { name: NTUPLE.into(), on: true });
-        let entry = Entry { wishes: vec![feature], ..Entry::default() };
+        let entry = InterfaceEntry { wishes: vec![feature], ..InterfaceEntry::default() };
         lines.extend(ringwise_config::print_knobs(&entry).lines().map(str::to_string));
         let drivers = ringwise_plan::arfs_drivers().collect::<Vec<_>>().join(" ");
         lines.push(format!("drivers: {drivers}"));
@@ -52,7 +52,7 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     section("on the host, unless the file configures it", &mut lines);
     if goal == Goal::Mixed && c.host.pair_as_article != Some(true) {
         let groups = ringwise_plan::implied(&Intent { latency_queues: c.host.latency_queues, ..Intent::default() });
-        let text = ringwise_config::print_entry(&Entry { groups: groups.into(), ..Entry::default() });
+        let text = ringwise_config::print_entry(&InterfaceEntry { groups: groups.into(), ..InterfaceEntry::default() });
         let at = text.find("[[interface.group]]").unwrap_or(text.len());
         lines.extend(text[at..].lines().filter(|l| !l.is_empty()).map(str::to_string));
         section("in each entry of an interface with queues to divide, unless it has groups", &mut lines);

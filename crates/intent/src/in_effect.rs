@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
-use ringwise_apply::{Entry, Standing, Verify};
+use ringwise_apply::{HistoryEntry, SettingInEffect, Verify};
 use ringwise_config::Config;
 use ringwise_knob::{Setting, VectorName};
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Goal, Intent, Knob, Wish};
 
 /// The configuration from the journals of this boot, oldest first. `None`: nothing is in effect; an empty file would
 /// request the default goal.
-pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
+pub fn in_effect(v: &Verify, history: &[HistoryEntry]) -> Option<Config> {
     if v.settings.is_empty() {
         return None;
     }
-    let in_effect: Vec<&Entry> = history.iter().rev().filter(|e| e.is_in_effect()).collect();
+    let in_effect: Vec<&HistoryEntry> = history.iter().rev().filter(|e| e.is_in_effect()).collect();
     let by_people = in_effect.iter().filter(|e| !e.is_of_service());
     let requests: Vec<&Intent> = by_people.filter_map(|e| Some(&e.requested.as_ref()?.intent)).collect();
     // What the goal decided is planned again at each boot, for the CPUs and queues that it finds. Values of other settings stay.
-    let replaces = |s: &Standing| {
+    let replaces = |s: &SettingInEffect| {
         let by = in_effect.iter().find(|e| e.id == s.transaction);
         let by_service = by.is_some_and(|e| e.is_of_service());
         let planned = by.is_some_and(|e| e.requested.is_some()) || by_service && !requests.is_empty();
@@ -52,7 +52,7 @@ struct Goals {
 }
 
 /// The goals of several requests, newest first. Each interface has that of the newest one that covers it.
-fn goals(requests: &[&Intent], settings: &[Standing]) -> Goals {
+fn goals(requests: &[&Intent], settings: &[SettingInEffect]) -> Goals {
     let of_host = of_all(requests).map(|i| i.goal);
     let present: BTreeSet<&str> = settings.iter().filter_map(|s| s.want.dev()).collect();
     let of = |dev: &str| {
@@ -192,7 +192,7 @@ mod tests {
     use ringwise_testkit::sim::{Sim, build};
 
     use super::*;
-    use crate::{Planning, PlanningHost, Take, request};
+    use crate::{ManualChangePolicy, Planning, PlanningHost, request};
 
     /// What `persist` writes after these requests, one after the other.
     fn file(requests: &[IntentFlags]) -> String {
@@ -217,7 +217,7 @@ mod tests {
             };
             let bound = ringwise_config::bind(&crate::of_flags(flags).unwrap(), &[], &at.snapshot).unwrap();
             let planning = Planning::new(host.as_ref(), at, bound.intent, true, false).unwrap();
-            let plan = planning.plan(Take::Over).unwrap();
+            let plan = planning.plan(ManualChangePolicy::Over).unwrap();
             let requested = Requested { flags: Some(flags.clone()), intent: planning.requested.clone() };
             let by = Request { who: "root".into(), argv: vec!["x".into()], ..Request::default() };
             run(&host, &request(&plan, requested, false).by(&by), &store, &Policy::default(), &mut |_| {}).unwrap();
@@ -241,7 +241,7 @@ mod tests {
         let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-intent{}", dir.0.display()));
         let late = || {
             let s = ringwise_discover::snapshot(&host, &Options::all()).unwrap();
-            let late = crate::late(&s, &ringwise_apply::verify_in(&s, &store).unwrap());
+            let late = crate::interfaces_without_settings(&s, &ringwise_apply::verify_in(&s, &store).unwrap());
             (s, late.into_iter().collect::<Vec<_>>().join(" "))
         };
         let (s, before) = late();

@@ -26,17 +26,20 @@ mod request;
 mod standing;
 mod wanted;
 
-pub use error::{Class, Error, Misfit, Result};
+pub use error::{Class, Error, PlanMismatch, Result};
 pub use flows::look_up;
 pub use goals::{implied, role};
 pub use in_effect::in_effect;
-pub use manual_changes::{Take, hands, late};
-pub use missing::Missing;
+pub use manual_changes::{ManualChangePolicy, interfaces_without_settings, manual_changes_for_plan};
+pub use missing::UnsteeredFlow;
 pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
 pub use planning::{Planning, PlanningHost};
 pub use program_cpus::compare_programs;
-pub use replan::{already, without_names};
+pub use replan::{unchanged_settings, without_names};
 pub use request::request;
 pub use ringwise_plan::xps_masks;
-pub use standing::{Applied, FILE as STANDING_FILE, Part, Parts, Standing, again, join, plan as plan_in_effect};
+pub use standing::{
+    Applied, AppliedPart, AppliedParts, AppliedRecord, FILE as STANDING_FILE, command_again, join_goals,
+    plan as plan_in_effect,
+};
 pub use wanted::{Wanted, load as load_config, members, names, of_flags, read};

@@ -9,7 +9,7 @@ use ringwise_plan::ManualChanges;
 
 /// What a plan does about manual changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Take {
+pub enum ManualChangePolicy {
     /// Keep adopted changes; the plan contains the others, marked as manual.
     Ask,
     /// Keep all of them.
@@ -21,18 +21,20 @@ pub enum Take {
 }
 
 /// Manual changes as a plan takes them.
-pub fn hands(list: &[ManualChange], take: Take) -> ManualChanges {
+pub fn manual_changes_for_plan(list: &[ManualChange], take: ManualChangePolicy) -> ManualChanges {
     let (adopted, changed): (Vec<ManualChange>, Vec<ManualChange>) =
         list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
     match take {
-        Take::Ask | Take::Changed => ManualChanges { keep: adopted, mark: changed, ..ManualChanges::default() },
-        Take::Keep => ManualChanges { keep: list.to_vec(), ..ManualChanges::default() },
-        Take::Over => ManualChanges { mark: list.to_vec(), ..ManualChanges::default() },
+        ManualChangePolicy::Ask | ManualChangePolicy::Changed => {
+            ManualChanges { keep: adopted, mark: changed, ..ManualChanges::default() }
+        }
+        ManualChangePolicy::Keep => ManualChanges { keep: list.to_vec(), ..ManualChanges::default() },
+        ManualChangePolicy::Over => ManualChanges { mark: list.to_vec(), ..ManualChanges::default() },
     }
 }
 
 /// Interfaces for which nothing is in effect: their present layout is not one of ringwise.
-pub fn late(s: &Snapshot, v: &Verify) -> BTreeSet<String> {
+pub fn interfaces_without_settings(s: &Snapshot, v: &Verify) -> BTreeSet<String> {
     let settled: BTreeSet<&str> = v.settings.iter().filter_map(|s| s.want.dev()).collect();
     s.tunable().map(|n| n.name()).filter(|n| !settled.contains(n)).map(str::to_string).collect()
 }
@@ -54,12 +56,12 @@ mod tests {
         let list = [hand(Origin::ByHand, 1), hand(Origin::Adopted, 2)];
         let queues = |h: &[ManualChange]| h.iter().map(|h| h.address().unwrap().to_string()).collect::<Vec<_>>();
         for (take, keep, mark) in [
-            (Take::Ask, &["eth2 tx-2 xps_cpus"][..], &["eth2 tx-1 xps_cpus"][..]),
-            (Take::Changed, &["eth2 tx-2 xps_cpus"], &["eth2 tx-1 xps_cpus"]),
-            (Take::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
-            (Take::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
+            (ManualChangePolicy::Ask, &["eth2 tx-2 xps_cpus"][..], &["eth2 tx-1 xps_cpus"][..]),
+            (ManualChangePolicy::Changed, &["eth2 tx-2 xps_cpus"], &["eth2 tx-1 xps_cpus"]),
+            (ManualChangePolicy::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
+            (ManualChangePolicy::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
         ] {
-            let h = hands(&list, take);
+            let h = manual_changes_for_plan(&list, take);
             assert_eq!(
                 (queues(&h.keep), queues(&h.mark)),
                 (keep.iter().map(ToString::to_string).collect(), mark.iter().map(ToString::to_string).collect()),

@@ -5,7 +5,7 @@ use ringwise_plan::{NotPossible, Obstacle};
 
 /// A flow that no rule steers to its group, because its addresses and ports are not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct UnsteeredFlow {
     pub(crate) dev: String,
     pub(crate) group: String,
     /// `unit "nginx.service"`
@@ -14,7 +14,7 @@ pub struct Missing {
     pub(crate) by: ConfiguredBy,
 }
 
-impl Missing {
+impl UnsteeredFlow {
     /// The note for the plan, which is made without this flow.
     pub(crate) fn not_possible(&self) -> NotPossible {
         NotPossible {
@@ -31,7 +31,7 @@ impl Missing {
     }
 }
 
-impl std::fmt::Display for Missing {
+impl std::fmt::Display for UnsteeredFlow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: group {}: {}: {}", self.by, self.group, self.who, self.why)
     }

@@ -11,7 +11,7 @@ use ringwise_plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Misfit, Result};
+use crate::error::{Error, PlanMismatch, Result};
 
 /// When and by what the file was written. Files of 0.1.0 and of `plan -o json` do not have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,9 +97,9 @@ impl PlanFile {
     ///
     /// Errors: the first of these that does not hold.
     pub fn check(&self, here: &Host, unix_time: u64) -> Result<()> {
-        let no = |why: Misfit| Err(Error::PlanRefused { path: self.path.clone(), why });
+        let no = |why: PlanMismatch| Err(Error::PlanRefused { path: self.path.clone(), why });
         if self.edited {
-            return no(Misfit::Edited);
+            return no(PlanMismatch::Edited);
         }
         let of = &self.plan.host;
         let say = |name: &Fact<String>, id: &Fact<String>| {
@@ -109,16 +109,16 @@ impl PlanFile {
             && a != b
         {
             let (was, is) = (say(&of.name, &of.machine_id), say(&here.name, &here.machine_id));
-            return no(Misfit::OtherMachine { was, is });
+            return no(PlanMismatch::OtherMachine { was, is });
         }
         match (of.boot_id.known(), here.boot_id.known()) {
             (Some(a), Some(b)) if a == b => {}
             (Some(a), Some(b)) => {
                 let host = of.name.known().map(|n| visible(n).to_string());
-                return no(Misfit::OtherBoot { host, was: a.clone(), is: b.clone() });
+                return no(PlanMismatch::OtherBoot { host, was: a.clone(), is: b.clone() });
             }
-            (None, _) => return no(Misfit::BootNotRecorded),
-            (_, None) => return no(Misfit::BootUnknown { id: text(&here.boot_id, "absent") }),
+            (None, _) => return no(PlanMismatch::BootNotRecorded),
+            (_, None) => return no(PlanMismatch::BootUnknown { id: text(&here.boot_id, "absent") }),
         }
         match self.stamp.as_ref().and_then(|s| s.expires_at) {
             Some(end) if unix_time >= end => Err(Error::PlanExpired { path: self.path.clone(), end, now: unix_time }),
@@ -223,7 +223,7 @@ mod tests {
         e
     }
 
-    fn misfit(text: &str, here: &Host, now: u64) -> Misfit {
+    fn misfit(text: &str, here: &Host, now: u64) -> PlanMismatch {
         match refusal(text, here, now) {
             Error::PlanRefused { why, .. } => why,
             other => panic!("{other}"),
@@ -244,7 +244,7 @@ mod tests {
         ok(&serde_json::to_string(&value).unwrap(), 1_000_000).unwrap();
         for (a, b) in [("\"eth1\"", "\"eth2\""), ("\"x\"", "\"y\""), ("1003600", "9003600"), ("8.33333", "8.43333")] {
             assert!(text.contains(a), "{a}");
-            assert_eq!(misfit(&text.replace(a, b), &here(), 1_000_000), Misfit::Edited, "{a}");
+            assert_eq!(misfit(&text.replace(a, b), &here(), 1_000_000), PlanMismatch::Edited, "{a}");
         }
         let mut other = here();
         other.machine_id = Fact::Known("m2".into());
@@ -253,10 +253,10 @@ mod tests {
         assert_eq!(why, "x.plan was made for another machine: edge3 (m1); this machine is edge4 (m2)");
         let mut other = here();
         other.boot_id = Fact::Known("b2".into());
-        let boot = Misfit::OtherBoot { host: Some("edge3".into()), was: "b1".into(), is: "b2".into() };
+        let boot = PlanMismatch::OtherBoot { host: Some("edge3".into()), was: "b1".into(), is: "b2".into() };
         assert_eq!(misfit(&text, &other, 1_000_000), boot);
         other.boot_id = Fact::unknown("boot_id", "needs root");
-        assert_eq!(misfit(&text, &other, 1_000_000), Misfit::BootUnknown { id: "unknown: needs root".into() });
+        assert_eq!(misfit(&text, &other, 1_000_000), PlanMismatch::BootUnknown { id: "unknown: needs root".into() });
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
         assert!(!r.is_dated());
         let mut value = serde_json::to_value(plan()).unwrap();
         value["host"]["boot_id"] = serde_json::json!("absent");
-        assert_eq!(misfit(&value.to_string(), &here(), 0), Misfit::BootNotRecorded);
+        assert_eq!(misfit(&value.to_string(), &here(), 0), PlanMismatch::BootNotRecorded);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use ringwise_sys::Host;
 use crate::error::{Error, Result};
 use crate::flows;
 use crate::goals;
-use crate::manual_changes::{Take, hands};
-use crate::missing::Missing;
+use crate::manual_changes::{ManualChangePolicy, manual_changes_for_plan};
+use crate::missing::UnsteeredFlow;
 use crate::replan::Replanner;
 
 /// The host as read, and what earlier transactions know about it.
@@ -30,7 +30,7 @@ pub struct PlanningHost {
     pub hands: Vec<ManualChange>,
     /// What ringwise created for groups of queues only; a plan without these groups removes it.
     pub made: Vec<CreatedObject>,
-    /// Interfaces without a layout of ringwise: see [`crate::late`].
+    /// Interfaces without a layout of ringwise: see [`crate::interfaces_without_settings`].
     pub late: BTreeSet<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct Planning {
     /// As merged from flags and file. Programs are still names here; in `intent` their flows are filled in.
     pub requested: Intent,
     /// Programs and units that groups name and that do not listen now, so that their flows are not known.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<UnsteeredFlow>,
     intent: Intent,
     /// The guessed role, where neither a flag nor a file names a goal.
     role: Option<RoleGuess>,
@@ -84,7 +84,7 @@ impl Planning {
     /// configures, because its driver chose what differs.
     #[must_use]
     pub fn at_boot(mut self, store: &Store) -> Self {
-        let initialized = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
+        let initialized = ringwise_apply::reinitialized(store, &self.host.snapshot).unwrap_or_default();
         let of = |h: &ManualChange| h.address().and_then(|a| a.dev().map(str::to_string));
         self.host.hands.retain(|h| !of(h).is_some_and(|d| initialized.contains(&d)));
         self.host.late.extend(initialized);
@@ -101,32 +101,33 @@ impl Planning {
         self.intent.allow_disruption = false;
     }
 
-    fn hands(&self, take: Take) -> ManualChanges {
+    fn manual_changes_for_plan(&self, take: ManualChangePolicy) -> ManualChanges {
         // Rules and contexts for flows that are not known now may still be needed.
         let known = |m: &&CreatedObject| {
             m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())))
         };
         let made = self.host.made.iter().filter(known).cloned().collect();
-        ManualChanges { made, late: self.host.late.clone(), ..hands(&self.host.hands, take) }
+        ManualChanges { made, late: self.host.late.clone(), ..manual_changes_for_plan(&self.host.hands, take) }
     }
 
     /// Makes a new plan for the same request when a step of this one is refused.
-    pub fn planner(&self, take: Take, at_boot: bool) -> impl Planner + 'static {
+    pub fn planner(&self, take: ManualChangePolicy, at_boot: bool) -> impl Planner + 'static {
         Replanner {
             options: self.host.options.clone(),
             intent: self.intent.clone(),
-            hands: self.hands(take),
+            hands: self.manual_changes_for_plan(take),
             learned: self.host.learned.clone(),
             at_boot,
         }
     }
 
     /// Makes the plan.
-    pub fn plan(&self, take: Take) -> Result<Plan> {
+    pub fn plan(&self, take: ManualChangePolicy) -> Result<Plan> {
         let h = &self.host;
-        let mut plan = ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.hands(take))
-            .map_err(Error::Plan)?;
-        plan.refused.extend(self.missing.iter().map(Missing::not_possible));
+        let mut plan =
+            ringwise_plan::plan_around(&h.snapshot, &self.intent, &h.learned, &self.manual_changes_for_plan(take))
+                .map_err(Error::Plan)?;
+        plan.refused.extend(self.missing.iter().map(UnsteeredFlow::not_possible));
         if let Some((role, goal)) = self.role.as_ref().zip(self.better_goal()) {
             plan.advice.push(format!(
                 "this host {}: goal {goal} is made for that (ringwise plan --goal {goal})",

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use ringwise_discover::sockets::{Listener, ListeningProcess, listening_processes};
 use ringwise_model::{Goal, GroupWish, Intent, Nic, Snapshot};
-use ringwise_plan::{ListeningProgram, ListeningSocket, ManualChanges, Program, ProgramReport, program_cpus};
+use ringwise_plan::{ListeningProgram, ListeningSocket, ManualChanges, ProgramPlacement, ProgramReport, program_cpus};
 use ringwise_sys::Host;
 
 use crate::flows::look_up;
-use crate::manual_changes::{Take, hands};
-use crate::standing::Standing;
+use crate::manual_changes::{ManualChangePolicy, manual_changes_for_plan};
+use crate::standing::AppliedRecord;
 
 /// Plans again what is in effect on this host, and compares the proposals for programs with the programs that listen. `None`: nothing
 /// in effect proposes CPUs for programs.
-pub fn compare_programs(live: &dyn Host, s: &Snapshot, standing: &Standing) -> Option<ProgramReport> {
+pub fn compare_programs(live: &dyn Host, s: &Snapshot, standing: &AppliedRecord) -> Option<ProgramReport> {
     let mut out = ProgramReport::default();
     let (proposals, groups) = proposals(live, s, standing, &mut out.unplanned);
     if proposals.is_empty() {
@@ -38,11 +38,14 @@ pub fn compare_programs(live: &dyn Host, s: &Snapshot, standing: &Standing) -> O
 fn proposals(
     live: &dyn Host,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     unplanned: &mut Vec<String>,
-) -> (Vec<Program>, Vec<GroupWish>) {
+) -> (Vec<ProgramPlacement>, Vec<GroupWish>) {
     let (mut programs, mut groups) = (Vec::new(), Vec::new());
-    let around = ManualChanges { made: standing.made.clone(), ..hands(&standing.hands, Take::Ask) };
+    let around = ManualChanges {
+        made: standing.made.clone(),
+        ..manual_changes_for_plan(&standing.hands, ManualChangePolicy::Ask)
+    };
     let mut later: BTreeSet<String> = BTreeSet::new();
     let parts = standing.parts(s);
     if let Some(a) = &parts.unknown {
@@ -116,7 +119,7 @@ mod tests {
     fn compared(host: &Arc<dyn Host>, dir: &Dir) -> Option<ProgramReport> {
         let (store, s) = (Store::open(Some(&dir.0)), ringwise_discover::snapshot(host, &Options::all()).unwrap());
         let v = ringwise_apply::verify_in(&s, &store).unwrap();
-        compare_programs(host.as_ref(), &s, &Standing::live(&s, Some(&v), &store, Vec::new()))
+        compare_programs(host.as_ref(), &s, &AppliedRecord::live(&s, Some(&v), &store, Vec::new()))
     }
 
     fn words(r: &ProgramReport) -> Vec<String> {

@@ -42,12 +42,12 @@ impl Planner for Replanner {
             without_names(&mut plan.steps);
         }
         let unmet = plan.refused.iter().filter(|r| r.needed).filter_map(|r| r.address.clone()).collect();
-        Ok(NewPlan { already: already(&plan), unmet, steps: plan.steps })
+        Ok(NewPlan { already: unchanged_settings(&plan), unmet, steps: plan.steps })
     }
 }
 
 /// Settings of a plan that have their value already, without those that the user or another program set and that stay.
-pub fn already(plan: &Plan) -> Vec<Setting> {
+pub fn unchanged_settings(plan: &Plan) -> Vec<Setting> {
     let written = plan.steps.iter().map(|s| &s.setting);
     let others = written.chain(plan.kept.iter().map(|k| &k.hand.setting));
     // A setting has one value in a plan, or it stays.

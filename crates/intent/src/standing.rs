@@ -2,21 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Entry, Store, TransactionKind, Verify};
+use ringwise_apply::{HistoryEntry, Store, TransactionKind, Verify};
 use ringwise_knob::{CreatedObject, Learned, ManualChange, Match};
 use ringwise_model::{CpuId, CpuSet, Fact, Intent, Nic, Requested, Snapshot, Topology, shell};
 use ringwise_plan::{ManualChanges, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
-use crate::manual_changes::{Take, hands};
+use crate::manual_changes::{ManualChangePolicy, manual_changes_for_plan};
 
 /// Path of the record in a capture. No path of a host begins like this.
 pub const FILE: &str = "/ringwise/standing";
 
 /// The record of what was applied here.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Standing {
+pub struct AppliedRecord {
     /// Transactions of this boot that were kept and not undone, oldest first.
     pub applied: Vec<Applied>,
     /// What devices refused or ignored when ringwise wrote to them.
@@ -40,7 +40,7 @@ pub struct Applied {
     pub requested: Option<Requested>,
 }
 
-impl Standing {
+impl AppliedRecord {
     /// The record of this host. `v`: what is in effect, compared with the host.
     pub fn live(s: &Snapshot, v: Option<&Verify>, store: &Store, learned: Vec<Learned>) -> Self {
         let history = ringwise_apply::history(store, &s.host).unwrap_or_default();
@@ -52,7 +52,7 @@ impl Standing {
             applied: kept.map(|e| Applied { transaction: Some(e.id), requested: e.requested }).collect(),
             learned,
             drift: v.map(drift),
-            hands: v.map(Verify::hands).unwrap_or_default(),
+            hands: v.map(Verify::manual_changes).unwrap_or_default(),
             made: v.map(|v| v.made.clone()).unwrap_or_default(),
         }
     }
@@ -73,9 +73,9 @@ impl Standing {
 
     /// What each apply in effect requested, newest first, with those of its interfaces that no later one names. Transactions
     /// before one of the whole host, or before one whose request is unknown, are not in it.
-    pub fn parts(&self, s: &Snapshot) -> Parts {
+    pub fn parts(&self, s: &Snapshot) -> AppliedParts {
         let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
-        let mut out = Parts::default();
+        let mut out = AppliedParts::default();
         for a in self.applied.iter().rev() {
             let Some(r) = &a.requested else {
                 out.unknown = Some(a.clone());
@@ -89,7 +89,7 @@ impl Standing {
             let from_config = r.intent.config.is_some() && r.flags.as_ref().is_some_and(|f| f.goal.is_none());
             if whole || !devs.is_empty() {
                 let (intent, allowed_disruption) = (judged(&r.intent, &devs), r.intent.allow_disruption);
-                out.list.push(Part { intent, whole, devs, from_config, allowed_disruption });
+                out.list.push(AppliedPart { intent, whole, devs, from_config, allowed_disruption });
             }
             if whole {
                 break;
@@ -101,16 +101,16 @@ impl Standing {
 
 /// What is in effect, apply by apply.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct AppliedParts {
     /// Newest first.
-    pub list: Vec<Part>,
+    pub list: Vec<AppliedPart>,
     /// The newest transaction whose request is unknown.
     pub unknown: Option<Applied>,
 }
 
 /// One apply, as it was requested.
 #[derive(Debug)]
-pub struct Part {
+pub struct AppliedPart {
     /// What was requested, limited to `devs`, without the permission to interrupt traffic.
     pub intent: Intent,
     /// The apply was for the whole host: for all interfaces that no later apply names.
@@ -123,15 +123,15 @@ pub struct Part {
     pub allowed_disruption: bool,
 }
 
-impl Part {
+impl AppliedPart {
     /// CPUs that may serve the queues of this interface ([`ringwise_plan::permitted_cpus`]). `None`: unknown, or the layout decides more.
     pub fn permitted_cpus(&self, topology: &Topology, nic: &Nic) -> Option<CpuSet> {
         ringwise_plan::permitted_cpus(topology, nic, &self.intent)
     }
 
-    /// Whether the plan chose the XPS masks of this interface ([`ringwise_plan::lays_xps_out`]).
-    pub fn lays_xps_out(&self, nic: &Nic) -> bool {
-        ringwise_plan::lays_xps_out(nic, &self.intent)
+    /// Whether the plan chose the XPS masks of this interface ([`ringwise_plan::chooses_xps_masks`]).
+    pub fn chooses_xps_masks(&self, nic: &Nic) -> bool {
+        ringwise_plan::chooses_xps_masks(nic, &self.intent)
     }
 
     /// CPUs that may help the only receive queue of this interface ([`ringwise_plan::rps_helpers`]).
@@ -154,14 +154,14 @@ fn judged(requested: &Intent, devs: &[String]) -> Intent {
 
 /// The command that applies the same again, without flags that only that run needed. `None`: a reviewed plan was applied,
 /// or what was requested is not recorded.
-pub fn again(e: &Entry) -> Option<String> {
+pub fn command_again(e: &HistoryEntry) -> Option<String> {
     let flags = e.requested.as_ref()?.flags.as_ref()?;
     Some(shell::join(["ringwise".into(), "apply".into()].into_iter().chain(flags.words())))
 }
 
 /// What differs from what was applied, as text.
 fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
-    let words = |s: &ringwise_apply::Standing| {
+    let words = |s: &ringwise_apply::SettingInEffect| {
         let a = s.want.address()?;
         let now = match &s.now {
             Fact::Known(n) => n.value_text(),
@@ -175,7 +175,7 @@ fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
 }
 
 /// Adds the goals of interfaces that were applied separately to the intent of the whole host.
-pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
+pub fn join_goals(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
     for (devs, part) in parts {
         let of = |d: &Option<String>| d.as_ref().is_some_and(|d| devs.contains(d));
         whole.wishes.retain(|w| !of(&w.dev));
@@ -196,9 +196,10 @@ pub fn plan(
     whole: &Intent,
     parts: &[(Vec<String>, Intent)],
     known: &[Learned],
-    around: &Standing,
+    around: &AppliedRecord,
 ) -> Result<Plan, Refusal> {
-    let hands = ManualChanges { made: around.made.clone(), ..hands(&around.hands, Take::Ask) };
+    let hands =
+        ManualChanges { made: around.made.clone(), ..manual_changes_for_plan(&around.hands, ManualChangePolicy::Ask) };
     let around = |i: &Intent, h: &ManualChanges| ringwise_plan::plan_around(s, i, known, h);
     let mut plan = around(whole, &hands)?;
     for (devs, intent) in parts {
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn the_last_word_about_each_interface() {
         let s = host(&["eth0", "eth1", "eth2"]);
-        let mut all = Standing::default();
+        let mut all = AppliedRecord::default();
         let two = Intent { queues: Some(2), allow_disruption: true, ..of(&["eth1", "eth2"], Goal::Balanced) };
         all.applied =
             [of(&["eth0"], Goal::Rpc), of(&[], Goal::Latency), two, of(&["eth2"], Goal::Stream)].map(applied).into();
@@ -271,7 +272,7 @@ mod tests {
         let s = host(&["eth0", "eth1"]);
         let old = r#"{"applied":[{"command":"ringwise apply eth0 --goal rpc","title":"goal rpc"}],
             "learned":[],"drift":[],"hands":[],"made":[]}"#;
-        let mut all: Standing = serde_json::from_str(old).unwrap();
+        let mut all: AppliedRecord = serde_json::from_str(old).unwrap();
         assert_eq!(all.applied, [Applied { transaction: None, requested: None }]);
         all.applied.push(applied(of(&["eth1"], Goal::Stream)));
         let parts = all.parts(&s);
@@ -290,8 +291,10 @@ mod tests {
             params_by: Default::default(),
         };
         let both = Intent { wishes: vec![wish("eth0"), wish("eth1")], ..of(&["eth0", "eth1"], Goal::Rpc) };
-        let all =
-            Standing { applied: vec![applied(both), applied(of(&["eth1"], Goal::Stream))], ..Standing::default() };
+        let all = AppliedRecord {
+            applied: vec![applied(both), applied(of(&["eth1"], Goal::Stream))],
+            ..AppliedRecord::default()
+        };
         let parts = all.parts(&s).list;
         assert_eq!((&parts[1].devs, &parts[1].intent.wishes), (&vec!["eth0".to_string()], &vec![wish("eth0")]));
     }
@@ -299,8 +302,8 @@ mod tests {
     /// The user's other words on the command line change nothing, and a printed command is read as the same flags.
     #[test]
     fn the_command_that_applies_the_same_again() {
-        let entry = |requested: Option<Requested>| -> Entry {
-            let mut e: Entry = serde_json::from_value(serde_json::json!({
+        let entry = |requested: Option<Requested>| -> HistoryEntry {
+            let mut e: HistoryEntry = serde_json::from_value(serde_json::json!({
                 "id": 1, "kind": "apply", "title": "goal rpc", "who": "root", "command": "", "unix_time": 1,
                 "this_boot": true, "devices": ["eth0", "eth1"], "steps": 3, "ending": "kept", "undo": [], "path": "",
             }))
@@ -316,11 +319,11 @@ mod tests {
         };
         let asked = |flags| Requested { flags, intent: of(&["eth1"], Goal::Rpc) };
         assert_eq!(
-            again(&entry(Some(asked(Some(flags))))).unwrap(),
+            command_again(&entry(Some(asked(Some(flags))))).unwrap(),
             "ringwise apply eth1 --goal rpc --set 'eth1.rss.table=\"weight 3 1\"'"
         );
-        assert_eq!(again(&entry(Some(asked(None)))), None, "a reviewed plan");
-        assert_eq!(again(&entry(None)), None, "an earlier version");
+        assert_eq!(command_again(&entry(Some(asked(None)))), None, "a reviewed plan");
+        assert_eq!(command_again(&entry(None)), None, "an earlier version");
     }
 
     /// One interface has fewer queues than the others, because its apply requested so: that is no finding.
@@ -335,7 +338,7 @@ mod tests {
         let second = ringwise_plan::plan(&s, &mine, &[]).unwrap();
         let s = ringwise_testkit::project::project(&s, &settings(&second));
         let parts = [(vec!["eth1".to_string()], Intent { allow_disruption: false, ..mine })];
-        let p = plan(&s, &whole, &parts, &[], &Standing::default()).unwrap();
+        let p = plan(&s, &whole, &parts, &[], &AppliedRecord::default()).unwrap();
         let left: Vec<_> =
             p.steps.iter().filter_map(|x| x.setting.address()).filter(|a| a.dev() == Some("eth1")).collect();
         assert!(left.is_empty(), "{left:?}");

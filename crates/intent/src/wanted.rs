@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use ringwise_config::{Bound, Config, Entry, HostPart};
+use ringwise_config::{Bound, Config, HostPart, InterfaceEntry};
 use ringwise_model::{DEFAULT_CONFIG, Goal, GoalChoice, GroupQueues, Intent, IntentFlags, Snapshot};
 
 use crate::error::{Error, Result};
@@ -130,7 +130,7 @@ fn resize_latency(config: &mut Config, over: &[Config]) {
     let Some(n) = last(|h| h.latency_queues.is_some()).and_then(|h| h.latency_queues) else { return };
     let named = last(|h| h.goal.is_some()).and_then(|h| h.goal);
     let goal = named.or(config.host.goal);
-    let resize = |goal: Option<Goal>, entries: &mut [Entry]| {
+    let resize = |goal: Option<Goal>, entries: &mut [InterfaceEntry]| {
         let mixed = entries.iter_mut().filter(|e| e.goal.or(goal) == Some(Goal::Mixed));
         for g in mixed.flat_map(|e| &mut e.groups).filter(|g| g.name.eq_ignore_ascii_case("latency")) {
             if matches!(g.queues, GroupQueues::Count(_)) {
@@ -306,7 +306,7 @@ impl Wanted {
 pub fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut devs, mut notes, mut once) = (Vec::new(), Vec::new(), BTreeSet::new());
     for dev in named.iter().filter(|d| once.insert(*d)) {
-        match s.nic(dev).and_then(|nic| ringwise_config::below(s, nic)) {
+        match s.nic(dev).and_then(|nic| ringwise_config::lower_interfaces(s, nic)) {
             Some(below) => {
                 notes.push(below.note);
                 devs.extend(below.members);

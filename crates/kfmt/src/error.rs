@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_where_found_and_expected() {
+    fn reports_what_where_found_and_expected() {
         let e = ParseError::at("softnet_stat", 3, "zz\0\n", "hexadecimal words");
         assert_eq!(e.to_string(), "softnet_stat, line 3: found \"zz\\u{0}\\n\", expected hexadecimal words");
         let e = ParseError::new("cpumask", "f".repeat(10_000), "groups");

@@ -23,7 +23,7 @@ fn drvinfo_by_offset() {
 }
 
 #[test]
-fn rss_is_asked_in_two_steps() {
+fn rss_is_requested_in_two_steps() {
     let state =
         Rxfh { context: 0, indir: (0..128).map(|i| i % 8).collect(), key: (0..40).collect(), hfunc: 1, input_xfrm: 2 };
     let ask = grssh_sizes_request(0);

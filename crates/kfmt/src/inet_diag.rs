@@ -17,7 +17,7 @@ const SEGS_IN: usize = 140;
 
 /// One TCP connection of a `SOCK_DIAG_BY_FAMILY` dump (`linux/inet_diag.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Talk {
+pub struct ConnectedSocket {
     /// Addresses, ports and inode. IPv4 addresses that are mapped into IPv6 are unwrapped.
     pub ends: Connected,
     /// Received segments, and bytes that were accepted from them. Kernels before 4.2 do not count segments.
@@ -25,7 +25,7 @@ pub struct Talk {
 }
 
 /// Decodes one `struct inet_diag_msg` with its attributes. A message below 72 bytes is an error.
-pub fn talk(msg: &[u8]) -> Result<Talk, ParseError> {
+pub fn connected_socket(msg: &[u8]) -> Result<ConnectedSocket, ParseError> {
     let bad = || ParseError::new(WHAT, format!("{} bytes", msg.len()), "72 bytes or more");
     let (head, rest) = (msg.get(..HEAD).ok_or_else(bad)?, msg.get(HEAD..).unwrap_or_default());
     let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -49,7 +49,7 @@ pub fn talk(msg: &[u8]) -> Result<Talk, ParseError> {
         let segments = a.data.get(SEGS_IN..SEGS_IN + 4).and_then(|b| b.try_into().ok());
         received = segments.map(u32::from_ne_bytes).zip(bytes.map(u64::from_ne_bytes));
     }
-    Ok(Talk { ends, received })
+    Ok(ConnectedSocket { ends, received })
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn ends_and_counts() {
         let m = [message(2, &[10, 0, 0, 2], &[10, 0, 0, 1]), info(232)].concat();
-        let t = talk(&m).unwrap();
+        let t = connected_socket(&m).unwrap();
         let want = Connected {
             local: ("10.0.0.2".parse().unwrap(), 22),
             peer: ("10.0.0.1".parse().unwrap(), 50_000),
@@ -86,10 +86,10 @@ mod tests {
         assert_eq!((t.ends, t.received), (want, Some((53, 70_000))));
         // The structure of an old kernel ends before.
         let old = [message(2, &[10, 0, 0, 2], &[10, 0, 0, 1]), info(104)].concat();
-        assert_eq!(talk(&old).unwrap().received, None);
+        assert_eq!(connected_socket(&old).unwrap().received, None);
         let mapped: [u8; 16] = std::net::Ipv4Addr::new(10, 0, 0, 9).to_ipv6_mapped().octets();
-        let both = talk(&message(10, &mapped, &mapped)).unwrap();
+        let both = connected_socket(&message(10, &mapped, &mapped)).unwrap();
         assert_eq!(both.ends.peer.0, "10.0.0.9".parse::<IpAddr>().unwrap());
-        assert!(talk(&m[..71]).is_err());
+        assert!(connected_socket(&m[..71]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 /// One `key = value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct IniSetting {
     /// The section without its brackets; empty before the first one.
     pub section: String,
     /// Without surrounding white space.
@@ -14,7 +14,7 @@ pub struct Setting {
 }
 
 /// All settings in the order of the file. Lines that begin with `#` or `;`, and lines of another form, are ignored.
-pub fn parse(text: &str) -> Vec<Setting> {
+pub fn parse(text: &str) -> Vec<IniSetting> {
     let mut out = Vec::new();
     let mut section = String::new();
     let mut lines = text.lines().enumerate();
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Vec<Setting> {
             section = name.to_string();
         } else if let Some((key, value)) = line.split_once('=') {
             let (key, value) = (key.trim().to_string(), value.trim().to_string());
-            out.push(Setting { section: section.clone(), key, value, line: at + 1 });
+            out.push(IniSetting { section: section.clone(), key, value, line: at + 1 });
         }
     }
     out

@@ -12,14 +12,14 @@ pub struct Interrupts {
     /// Columns: the CPUs that were online, in the order of the header.
     pub cpus: Vec<CpuId>,
     /// In the order of the file.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InterruptRow>,
 }
 
 /// One row of an [`Interrupts`] table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct InterruptRow {
     /// Everything in the row except the counts.
-    pub head: Head,
+    pub head: InterruptRowHead,
     /// Interrupts since boot, one per CPU of the header. Rows without a number (`ERR`, `MIS`) may have fewer, and so
     /// does a row that was cut short: see [`Interrupts::is_whole`].
     pub counts: Vec<u64>,
@@ -28,25 +28,25 @@ pub struct Row {
 impl Interrupts {
     /// Whether the row has a count for each CPU of the header. In a shorter row it is unknown which CPUs are missing,
     /// so its counts cannot be assigned to CPUs.
-    pub fn is_whole(&self, row: &Row) -> bool {
+    pub fn is_whole(&self, row: &InterruptRow) -> bool {
         row.counts.len() == self.cpus.len()
     }
 }
 
 /// The table with one sum per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Totals {
+pub struct InterruptTotals {
     /// CPUs that were online, in the order of the header.
     pub cpus: Vec<CpuId>,
     /// In the order of the file.
     pub rows: Vec<Total>,
 }
 
-/// One row of [`Totals`].
+/// One row of [`InterruptTotals`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Total {
     /// Everything in the row except the counts.
-    pub head: Head,
+    pub head: InterruptRowHead,
     /// Interrupts since boot over all CPUs of the header. `None`: the row is numbered and has fewer counts than the
     /// header has CPUs.
     pub total: Option<u64>,
@@ -54,7 +54,7 @@ pub struct Total {
 
 /// The content of a row besides its counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct InterruptRowHead {
     /// As printed before the colon: `36`, `NMI`, `IPI0`.
     pub label: String,
     /// The interrupt number, if the row has one.
@@ -78,14 +78,14 @@ pub fn parse(bytes: &[u8]) -> Result<Interrupts, ParseError> {
             counts.push(n);
             Ok(())
         })?;
-        rows.push(Row { head, counts });
+        rows.push(InterruptRow { head, counts });
         Ok(())
     })?;
     Ok(Interrupts { cpus, rows })
 }
 
 /// The same with each row's counts added up.
-pub fn parse_totals(bytes: &[u8]) -> Result<Totals, ParseError> {
+pub fn parse_totals(bytes: &[u8]) -> Result<InterruptTotals, ParseError> {
     let mut rows = Vec::new();
     let cpus = walk(bytes, |line, width, number| {
         let (mut total, mut counts) = (0u64, 0);
@@ -100,7 +100,7 @@ pub fn parse_totals(bytes: &[u8]) -> Result<Totals, ParseError> {
         rows.push(Total { head, total: whole.then_some(total) });
         Ok(())
     })?;
-    Ok(Totals { cpus, rows })
+    Ok(InterruptTotals { cpus, rows })
 }
 
 fn walk(
@@ -133,7 +133,7 @@ fn row(
     width: usize,
     number: usize,
     mut count: impl FnMut(u64) -> Result<(), ParseError>,
-) -> Result<Head, ParseError> {
+) -> Result<InterruptRowHead, ParseError> {
     let bad = |expected| ParseError::at(WHAT, number, line.trim_ascii(), expected);
     let colon = line.iter().position(|&b| b == b':').ok_or_else(|| bad("a label with a colon"))?;
     let label = line[..colon].trim_ascii();
@@ -160,7 +160,7 @@ fn row(
         seen += 1;
         rest = &at[end..];
     }
-    let mut head = Head { label: text(label), irq, ..Head::default() };
+    let mut head = InterruptRowHead { label: text(label), irq, ..InterruptRowHead::default() };
     let rest = rest.trim_ascii();
     if irq.is_none() {
         if !rest.is_empty() {

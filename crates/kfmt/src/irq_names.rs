@@ -10,7 +10,7 @@ mod shape;
 mod table;
 
 pub use rank::RankedNumbers;
-pub use table::{Among, Direction, PATTERNS, Pattern, Serves};
+pub use table::{PATTERNS, Pattern, QueueDirection, RankScope, Serves};
 
 /// What is known about the device of the vector.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,7 +119,7 @@ fn interpret(p: &Pattern, found: &shape::ShapeMatch, ctx: &NameContext, exact_dr
         (Serves::PairIfEqual, _) => NameMatch::Unknown,
         (Serves::Rx, Some(n)) => queues(vec![n], vec![]),
         (Serves::Tx, Some(n)) => queues(vec![], vec![n]),
-        (Serves::NumberedFromOne(Direction::Tx), Some(0)) => queues(vec![], vec![0]),
+        (Serves::NumberedFromOne(QueueDirection::Tx), Some(0)) => queues(vec![], vec![0]),
         (Serves::NumberedFromOne(direction), Some(n)) => match n.checked_sub(1) {
             Some(queue) => directed(direction, queue, exact_driver),
             None => NameMatch::Unknown,
@@ -155,9 +155,9 @@ fn interpret(p: &Pattern, found: &shape::ShapeMatch, ctx: &NameContext, exact_dr
     }
 }
 
-fn directed(direction: Direction, queue: u32, exact_driver: bool) -> NameMatch {
-    let of = |directions: [Direction; 2]| if directions.contains(&direction) { vec![queue] } else { vec![] };
-    let (rx, tx) = (of([Direction::Both, Direction::Rx]), of([Direction::Both, Direction::Tx]));
+fn directed(direction: QueueDirection, queue: u32, exact_driver: bool) -> NameMatch {
+    let of = |directions: [QueueDirection; 2]| if directions.contains(&direction) { vec![queue] } else { vec![] };
+    let (rx, tx) = (of([QueueDirection::Both, QueueDirection::Rx]), of([QueueDirection::Both, QueueDirection::Tx]));
     NameMatch::Queues { rx, tx, exact_driver }
 }
 

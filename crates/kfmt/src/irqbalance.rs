@@ -9,7 +9,7 @@ const ORDER: &str = "settings ban irqs ";
 
 /// The answer to `setup`: `SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ … BANNED 00000000,00000003`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setup {
+pub struct IrqbalanceSetup {
     /// Seconds between two rounds of balancing (`SLEEP`).
     pub interval_s: u32,
     /// Banned interrupts, sorted.
@@ -17,7 +17,7 @@ pub struct Setup {
 }
 
 /// Parses the answer. An answer without `SLEEP`, or truncated before `BANNED`, is an error.
-pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
+pub fn parse_setup(text: &str) -> Result<IrqbalanceSetup, ParseError> {
     let bad = |found: &str, expected| ParseError::new("irqbalance setup", found, expected);
     let mut words = text.split_whitespace();
     let mut interval_s = None;
@@ -43,7 +43,7 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     }
     banned.sort();
     banned.dedup();
-    Ok(Setup { interval_s, banned })
+    Ok(IrqbalanceSetup { interval_s, banned })
 }
 
 /// The command that replaces the whole list. No number crosses the position where newer versions truncate the list, so
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn answers_to_setup() {
         let s = parse_setup("SLEEP 10 BANNED 00000000,00000000").unwrap();
-        assert_eq!(s, Setup { interval_s: 10, banned: vec![] });
+        assert_eq!(s, IrqbalanceSetup { interval_s: 10, banned: vec![] });
         // From 1.9.2 in the lab (router16), in another order and without the numbers in between.
         let real = "SLEEP 1 IRQ 8 LOAD 0 DIFF 0 CLASS 0 IRQ 35 LOAD 0 DIFF 0 CLASS 0 IRQ 34 LOAD 0 DIFF 0 CLASS 0 \
         BANNED 00000000";
-        assert_eq!(parse_setup(real).unwrap(), Setup { interval_s: 1, banned: vec![8, 34, 35] });
+        assert_eq!(parse_setup(real).unwrap(), IrqbalanceSetup { interval_s: 1, banned: vec![8, 34, 35] });
     }
 
     #[test]

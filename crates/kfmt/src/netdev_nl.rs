@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_go_round_with_what_was_asked_alone() {
+    fn orders_round_trip_with_the_requested_fields_only() {
         let all = NapiValues {
             defer_hard_irqs: Some(2),
             gro_flush_timeout_ns: Some(200_000),

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn a_value_that_does_not_fit_is_reported() {
         let mut b = Builder::new();
         assert!(b.binary(1, &vec![0; MAX_PAYLOAD]).is_ok());
         let e = b.u32s(2, &vec![0; 16_384]).unwrap_err();

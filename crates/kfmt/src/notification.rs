@@ -21,7 +21,7 @@ const NETDEV_IFINDEX: u16 = 1;
 
 /// What happened to an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum InterfaceNotification {
     /// It appeared, was renamed, or its flags, link or membership changed.
     Link,
     /// It vanished from this network namespace.
@@ -48,7 +48,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceChange {
     /// What happened.
-    pub change: Change,
+    pub change: InterfaceNotification,
     /// `None`: not in the message.
     pub ifindex: Option<u32>,
     /// `None`: not in the message.
@@ -75,8 +75,8 @@ pub fn links(datagram: &[u8]) -> Result<Vec<InterfaceChange>, ParseError> {
     let mut out = Vec::new();
     for (kind, body) in messages(datagram)? {
         let change = match kind {
-            RTM_NEWLINK => Change::Link,
-            RTM_DELLINK => Change::Gone,
+            RTM_NEWLINK => InterfaceNotification::Link,
+            RTM_DELLINK => InterfaceNotification::Gone,
             _ => continue,
         };
         let link = rtnl::link(body)?;
@@ -86,15 +86,15 @@ pub fn links(datagram: &[u8]) -> Result<Vec<InterfaceChange>, ParseError> {
 }
 
 /// What a notification of ethtool with this number reports.
-fn setting(number: u8) -> Change {
+fn setting(number: u8) -> InterfaceNotification {
     match ids::NOTIFICATIONS.iter().find(|(_, n)| *n == number).map(|(name, _)| *name) {
-        Some("FEATURES") => Change::Features,
-        Some("RINGS") => Change::Rings,
-        Some("CHANNELS") => Change::Channels,
-        Some("COALESCE") => Change::Coalesce,
-        Some("PAUSE") => Change::Pause,
-        Some("RSS" | "RSS_CREATE" | "RSS_DELETE") => Change::Rss,
-        _ => Change::Other,
+        Some("FEATURES") => InterfaceNotification::Features,
+        Some("RINGS") => InterfaceNotification::Rings,
+        Some("CHANNELS") => InterfaceNotification::Channels,
+        Some("COALESCE") => InterfaceNotification::Coalesce,
+        Some("PAUSE") => InterfaceNotification::Pause,
+        Some("RSS" | "RSS_CREATE" | "RSS_DELETE") => InterfaceNotification::Rss,
+        _ => InterfaceNotification::Other,
     }
 }
 
@@ -129,7 +129,7 @@ pub fn ethtool(datagram: &[u8]) -> Result<Vec<InterfaceChange>, ParseError> {
 pub fn netdev(datagram: &[u8]) -> Result<Vec<InterfaceChange>, ParseError> {
     let mut out = Vec::new();
     for (_, body) in generic(datagram)? {
-        let mut found = InterfaceChange { change: Change::Netdev, ifindex: None, name: None };
+        let mut found = InterfaceChange { change: InterfaceNotification::Netdev, ifindex: None, name: None };
         for attr in attrs(body) {
             let attr = attr?;
             if attr.kind == NETDEV_IFINDEX {
@@ -236,14 +236,17 @@ mod tests {
         [&[command, 1, 0, 0][..], &b.finish()].concat()
     }
 
-    fn of(change: Change, ifindex: u32, name: &str) -> InterfaceChange {
+    fn of(change: InterfaceNotification, ifindex: u32, name: &str) -> InterfaceChange {
         InterfaceChange { change, ifindex: Some(ifindex), name: Some(name.into()) }
     }
 
     #[test]
     fn links_of_one_datagram() {
         let both = [message(RTM_NEWLINK, &newlink(4, "eth1")), message(RTM_DELLINK, &newlink(4, "eth1"))].concat();
-        assert_eq!(links(&both).unwrap(), [of(Change::Link, 4, "eth1"), of(Change::Gone, 4, "eth1")]);
+        assert_eq!(
+            links(&both).unwrap(),
+            [of(InterfaceNotification::Link, 4, "eth1"), of(InterfaceNotification::Gone, 4, "eth1")]
+        );
         assert!(links(&message(20, &[0; 8])).unwrap().is_empty(), "an address");
     }
 
@@ -251,16 +254,16 @@ mod tests {
     fn settings_of_ethtool() {
         let of_command = |c: u8| ethtool(&message(0x15, &ethtool_message(c, 7, "eth2"))).unwrap();
         for (command, change) in [
-            (13, Change::Features),
-            (17, Change::Rings),
-            (19, Change::Channels),
-            (21, Change::Coalesce),
-            (23, Change::Pause),
-            (50, Change::Rss),
-            (52, Change::Rss),
-            (53, Change::Rss),
-            (12, Change::Other),
-            (10, Change::Other),
+            (13, InterfaceNotification::Features),
+            (17, InterfaceNotification::Rings),
+            (19, InterfaceNotification::Channels),
+            (21, InterfaceNotification::Coalesce),
+            (23, InterfaceNotification::Pause),
+            (50, InterfaceNotification::Rss),
+            (52, InterfaceNotification::Rss),
+            (53, InterfaceNotification::Rss),
+            (12, InterfaceNotification::Other),
+            (10, InterfaceNotification::Other),
         ] {
             assert_eq!(of_command(command), [of(change, 7, "eth2")], "{command}");
         }
@@ -271,7 +274,7 @@ mod tests {
         let mut b = Builder::new();
         b.u32(NETDEV_IFINDEX, 5);
         let bytes = message(0x1b, &[&[4, 1, 0, 0][..], &b.finish()].concat());
-        let found = InterfaceChange { change: Change::Netdev, ifindex: Some(5), name: None };
+        let found = InterfaceChange { change: InterfaceNotification::Netdev, ifindex: Some(5), name: None };
         assert_eq!(netdev(&bytes).unwrap(), [found]);
     }
 

@@ -83,7 +83,7 @@ impl std::fmt::Display for NoFlow {
 
 /// Parses an Ethernet frame. `None`: too short to be one, or its IP header is broken or truncated.
 pub fn flow(frame: &[u8]) -> Option<Flow> {
-    match seen(1, frame) {
+    match parse_frame(1, frame) {
         Ok(s) => Some(Flow::Ip { protocol: s.protocol, from: s.src, to: s.dst, ports: s.ports }),
         Err(NoFlow::NotIp(kind)) => Some(Flow::Other(kind)),
         Err(_) => None,
@@ -95,7 +95,7 @@ fn half(b: &[u8], at: usize) -> Option<u16> {
 }
 
 /// `link`: `LINKTYPE_*` of the capture.
-pub fn seen(link: u32, b: &[u8]) -> Result<ParsedPacket, NoFlow> {
+pub fn parse_frame(link: u32, b: &[u8]) -> Result<ParsedPacket, NoFlow> {
     let after = |n: usize| b.get(n..).ok_or(NoFlow::Short);
     match link {
         1 => ethernet(half(b, 12).ok_or(NoFlow::Short)?, after(14)?),

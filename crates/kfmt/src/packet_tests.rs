@@ -95,37 +95,37 @@ const PORTS: [u8; 8] = [0, 80, 1, 0, 0, 0, 0, 0];
 #[test]
 fn plain_tagged_cooked_raw() {
     let p = ip4(6, 0x4000, &PORTS);
-    let s = seen(1, &frame(0x0800, &p)).unwrap();
+    let s = parse_frame(1, &frame(0x0800, &p)).unwrap();
     assert_eq!((s.protocol, s.ports, s.fragment, s.vlan), (6, Some((80, 256)), false, None));
     let tagged = [&[0x20, 5, 0x81, 0, 0, 9, 0x08, 0][..], &p].concat();
-    assert_eq!(seen(1, &frame(0x88a8, &tagged)).unwrap().vlan, Some(5));
+    assert_eq!(parse_frame(1, &frame(0x88a8, &tagged)).unwrap().vlan, Some(5));
     let cooked = [&[0u8; 14][..], &[8, 0], &p].concat();
-    assert_eq!(seen(113, &cooked).unwrap().ports, Some((80, 256)));
+    assert_eq!(parse_frame(113, &cooked).unwrap().ports, Some((80, 256)));
     let cooked2 = [&[8, 0][..], &[0; 18], &p].concat();
-    assert_eq!(seen(276, &cooked2).unwrap().ports, Some((80, 256)));
-    assert_eq!(seen(101, &p).unwrap().ports, Some((80, 256)));
-    assert_eq!(seen(0, &[&[2, 0, 0, 0][..], &p].concat()).unwrap().ports, Some((80, 256)));
+    assert_eq!(parse_frame(276, &cooked2).unwrap().ports, Some((80, 256)));
+    assert_eq!(parse_frame(101, &p).unwrap().ports, Some((80, 256)));
+    assert_eq!(parse_frame(0, &[&[2, 0, 0, 0][..], &p].concat()).unwrap().ports, Some((80, 256)));
 }
 
 #[test]
 fn pieces_headers_tunnels() {
     for (flags, ports) in [(0x2000, Some((80, 256))), (0x00b9, None)] {
-        let s = seen(101, &ip4(17, flags, &PORTS)).unwrap();
+        let s = parse_frame(101, &ip4(17, flags, &PORTS)).unwrap();
         assert_eq!((s.fragment, s.ports), (true, ports));
     }
     let options = [&[44u8, 0, 0, 0, 0, 0, 0, 0][..], &[17, 0, 0, 0, 0, 0, 0, 1], &PORTS].concat();
-    let s = seen(101, &ip6(0, &options)).unwrap();
+    let s = parse_frame(101, &ip6(0, &options)).unwrap();
     assert_eq!(
         (s.protocol, s.fragment, s.extended, s.ports),
         (17, false, true, Some((80, 256))),
         "an atomic fragment is whole"
     );
     let piece = [&[17u8, 0, 5, 0xc8, 0, 0, 0, 1][..], &PORTS].concat();
-    let s = seen(101, &ip6(44, &piece)).unwrap();
+    let s = parse_frame(101, &ip6(44, &piece)).unwrap();
     assert_eq!((s.protocol, s.fragment, s.extended, s.ports), (17, true, false, None));
-    assert_eq!(seen(101, &ip4(47, 0, &[])).unwrap().tunnel, Some("GRE"));
+    assert_eq!(parse_frame(101, &ip4(47, 0, &[])).unwrap().tunnel, Some("GRE"));
     let vxlan = [0x12, 0x34, 0x12, 0xb5, 0, 0, 0, 0];
-    assert_eq!(seen(101, &ip4(17, 0, &vxlan)).unwrap().tunnel, Some("VXLAN"));
+    assert_eq!(parse_frame(101, &ip4(17, 0, &vxlan)).unwrap().tunnel, Some("VXLAN"));
 }
 
 #[test]
@@ -138,19 +138,23 @@ fn protocols_that_networks_carry_have_a_name() {
 }
 
 #[test]
-fn what_is_no_flow_says_why() {
-    assert_eq!(seen(1, &frame(0x0806, &[0; 28])), Err(NoFlow::NotIp(0x0806)));
-    assert_eq!(seen(127, &[0; 60]), Err(NoFlow::Link(127)));
-    assert_eq!(seen(1, &[0; 13]), Err(NoFlow::Short));
-    let cut = seen(101, &ip4(6, 0, &[0, 80])).unwrap();
+fn a_frame_without_a_flow_has_a_reason() {
+    assert_eq!(parse_frame(1, &frame(0x0806, &[0; 28])), Err(NoFlow::NotIp(0x0806)));
+    assert_eq!(parse_frame(127, &[0; 60]), Err(NoFlow::Link(127)));
+    assert_eq!(parse_frame(1, &[0; 13]), Err(NoFlow::Short));
+    let cut = parse_frame(101, &ip4(6, 0, &[0, 80])).unwrap();
     assert_eq!((cut.ports, cut.short), (None, true));
-    let cut = seen(101, &ip6(0, &[6])).unwrap();
+    let cut = parse_frame(101, &ip6(0, &[6])).unwrap();
     assert_eq!((cut.protocol, cut.ports, cut.short), (0, None, true));
-    assert_eq!(seen(1, &frame(0x86dd, &ip4(6, 0, &PORTS))), Err(NoFlow::Malformed), "IPv4 with the EtherType of IPv6");
-    assert_eq!(seen(101, &[0x41; 40]), Err(NoFlow::Malformed));
-    assert_eq!(seen(101, &[0x50; 40]), Err(NoFlow::Malformed));
+    assert_eq!(
+        parse_frame(1, &frame(0x86dd, &ip4(6, 0, &PORTS))),
+        Err(NoFlow::Malformed),
+        "IPv4 with the EtherType of IPv6"
+    );
+    assert_eq!(parse_frame(101, &[0x41; 40]), Err(NoFlow::Malformed));
+    assert_eq!(parse_frame(101, &[0x50; 40]), Err(NoFlow::Malformed));
     let endless = [0u8, 0, 0, 0, 0, 0, 0, 0].repeat(20);
-    assert_eq!(seen(101, &ip6(0, &endless)), Err(NoFlow::Malformed));
+    assert_eq!(parse_frame(101, &ip6(0, &endless)), Err(NoFlow::Malformed));
     for n in [NoFlow::Link(9), NoFlow::NotIp(0x8847), NoFlow::NotIp(0x8864), NoFlow::NotIp(3), NoFlow::Short] {
         assert!(!n.to_string().is_empty());
     }

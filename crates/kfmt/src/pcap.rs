@@ -17,7 +17,7 @@ const ORDER: u32 = 0x1a2b_3c4d;
 
 /// What is at the beginning of the given bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum PcapStep<'a> {
     /// At least this many bytes are needed, beginning with the same ones.
     Need(usize),
     /// This many bytes are consumed, which may be more than were given.
@@ -75,7 +75,7 @@ impl Reader {
 
     /// `bytes`: the data after everything that was consumed so far. If the answer at the end of the file is `Need`, the
     /// capture is truncated, unless no byte is left.
-    pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, ParseError> {
+    pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<PcapStep<'a>, ParseError> {
         match self.kind {
             Kind::Start => self.start(bytes),
             Kind::Pcap { big, link, modified } => self.record(bytes, big, link, modified),
@@ -91,9 +91,9 @@ impl Reader {
         )
     }
 
-    fn start<'a>(&mut self, b: &'a [u8]) -> Result<Step<'a>, ParseError> {
+    fn start<'a>(&mut self, b: &'a [u8]) -> Result<PcapStep<'a>, ParseError> {
         if b.len() < 24 {
-            return Ok(Step::Need(24));
+            return Ok(PcapStep::Need(24));
         }
         let magic = word(b, 0, false);
         if magic == SECTION {
@@ -111,7 +111,7 @@ impl Reader {
                 // The upper bits describe checksums at the end of frames.
                 let link = word(b, 20, big) & 0x0fff_ffff;
                 self.kind = Kind::Pcap { big, link, modified: magic == MODIFIED };
-                return Ok(Step::Skip(24));
+                return Ok(PcapStep::Skip(24));
             }
         }
         if b.starts_with(&[0x1f, 0x8b])
@@ -125,23 +125,23 @@ impl Reader {
         Err(self.bad(format!("first bytes {magic:#010x}"), "a pcap or pcapng file"))
     }
 
-    fn record<'a>(&mut self, b: &'a [u8], big: bool, link: u32, modified: bool) -> Result<Step<'a>, ParseError> {
+    fn record<'a>(&mut self, b: &'a [u8], big: bool, link: u32, modified: bool) -> Result<PcapStep<'a>, ParseError> {
         let head = if modified { 24 } else { 16 };
         if b.len() < head {
-            return Ok(Step::Need(head));
+            return Ok(PcapStep::Need(head));
         }
         let (held, wire) = (word(b, 8, big) as usize, word(b, 12, big));
         if held > LONGEST {
             return Err(self.bad(format!("a packet of {held} bytes"), "at most 262144 bytes (the file is damaged)"));
         }
-        let Some(data) = b.get(head..head + held) else { return Ok(Step::Need(head + held)) };
+        let Some(data) = b.get(head..head + held) else { return Ok(PcapStep::Need(head + held)) };
         self.packets += 1;
-        Ok(Step::Packet { used: head + held, link, data, wire })
+        Ok(PcapStep::Packet { used: head + held, link, data, wire })
     }
 
-    fn block<'a>(&mut self, b: &'a [u8], big: bool) -> Result<Step<'a>, ParseError> {
+    fn block<'a>(&mut self, b: &'a [u8], big: bool) -> Result<PcapStep<'a>, ParseError> {
         if b.len() < 12 {
-            return Ok(Step::Need(12));
+            return Ok(PcapStep::Need(12));
         }
         let kind = word(b, 0, big);
         if word(b, 0, false) == SECTION {
@@ -153,12 +153,12 @@ impl Reader {
             };
             self.kind = Kind::Ng { big };
             self.interfaces.clear();
-            return Ok(Step::Skip(u64::from(self.size(b, big, 28)?)));
+            return Ok(PcapStep::Skip(u64::from(self.size(b, big, 28)?)));
         }
         let size = self.size(b, big, 12)?;
         // Only blocks with packets, and those of interfaces, are parsed.
         if !matches!(kind, 1 | 2 | 3 | 6) {
-            return Ok(Step::Skip(u64::from(size)));
+            return Ok(PcapStep::Skip(u64::from(size)));
         }
         if size as usize > LONGEST + 65_536 {
             return Err(
@@ -166,7 +166,7 @@ impl Reader {
             );
         }
         let size = size as usize;
-        let Some(all) = b.get(..size) else { return Ok(Step::Need(size)) };
+        let Some(all) = b.get(..size) else { return Ok(PcapStep::Need(size)) };
         let (interface, held, wire, at) = match kind {
             1 => {
                 if self.interfaces.len() >= MOST_INTERFACES || size < 20 {
@@ -176,7 +176,7 @@ impl Reader {
                     ));
                 }
                 self.interfaces.push((half(all, 8, big), word(all, 12, big)));
-                return Ok(Step::Skip(size as u64));
+                return Ok(PcapStep::Skip(size as u64));
             }
             // Enhanced, obsolete, simple.
             6 => (word(all, 8, big), word(all, 20, big), word(all, 24, big), 28),
@@ -200,7 +200,7 @@ impl Reader {
             );
         };
         self.packets += 1;
-        Ok(Step::Packet { used: size, link, data, wire })
+        Ok(PcapStep::Packet { used: size, link, data, wire })
     }
 
     fn size(&self, b: &[u8], big: bool, least: u32) -> Result<u32, ParseError> {

@@ -9,9 +9,9 @@ fn all(file: &[u8], chunk: usize) -> Result<(Vec<Read>, bool), String> {
     let (mut at, mut have, mut out) = (0usize, chunk.min(file.len()), Vec::new());
     loop {
         match r.step(&file[at..have]).map_err(|e| e.to_string())? {
-            Step::Need(_) if have == file.len() => return Ok((out, at == file.len())),
-            Step::Need(_) => have = (have + chunk).min(file.len()),
-            Step::Skip(n) => {
+            PcapStep::Need(_) if have == file.len() => return Ok((out, at == file.len())),
+            PcapStep::Need(_) => have = (have + chunk).min(file.len()),
+            PcapStep::Skip(n) => {
                 let to = at.saturating_add(n as usize);
                 if to > file.len() {
                     return Ok((out, false));
@@ -19,7 +19,7 @@ fn all(file: &[u8], chunk: usize) -> Result<(Vec<Read>, bool), String> {
                 at = to;
                 have = have.max(at);
             }
-            Step::Packet { used, link, data, wire } => {
+            PcapStep::Packet { used, link, data, wire } => {
                 out.push((link, data.to_vec(), wire));
                 at += used;
             }
@@ -84,7 +84,7 @@ fn both_formats_in_both_orders_whatever_the_chunks() {
 }
 
 #[test]
-fn cut_off_anywhere_is_told_from_the_end() {
+fn truncation_is_distinguished_from_the_end() {
     for f in [pcap(false, MICRO, 1, &[&[1, 2, 3], &[4, 5]]), pcapng(false)] {
         let full = all(&f, 1000).unwrap().0.len();
         for at in 1..f.len() {
@@ -96,7 +96,7 @@ fn cut_off_anywhere_is_told_from_the_end() {
 }
 
 #[test]
-fn damage_is_said() {
+fn damage_is_reported() {
     let mut huge = pcap(false, MICRO, 1, &[&[1, 2, 3]]);
     huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(all(&huge, 1000).unwrap_err().contains("262144"));

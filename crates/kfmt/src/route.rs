@@ -129,7 +129,7 @@ pub fn defaults_v6(text: &str) -> Result<Vec<DefaultRoute>, ParseError> {
 
 /// An ssh session: `own 192.0.2.10 51234 192.0.2.1 22`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Session {
+pub struct SshSession {
     /// The session in which this program runs; otherwise one of a server on this host.
     pub own: bool,
     /// Address of the client.
@@ -139,7 +139,7 @@ pub struct Session {
 }
 
 /// Parses such a line. A line that does not start with `own` or `held`, or that has no address, is an error.
-pub fn session(msg: &[u8]) -> Result<Session, ParseError> {
+pub fn session(msg: &[u8]) -> Result<SshSession, ParseError> {
     let text = std::str::from_utf8(msg).unwrap_or_default();
     let bad = || ParseError::new("ssh session", msg, "own or held, and an address");
     let mut words = text.split_whitespace();
@@ -150,7 +150,7 @@ pub fn session(msg: &[u8]) -> Result<Session, ParseError> {
     };
     let word = words.next().ok_or_else(bad)?;
     let (address, scope) = word.split_once('%').map_or((word, None), |(a, s)| (a, Some(s.to_string())));
-    Ok(Session { own, peer: address.parse().map_err(|_| bad())?, scope })
+    Ok(SshSession { own, peer: address.parse().map_err(|_| bad())?, scope })
 }
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ fn masks_that_the_type_does_not_have_are_not_looked_at() {
 
 #[test]
 fn counts_and_lists() {
-    let c = rxnfc::Count { rules: 3, capacity: 1024, chooses_location: true };
+    let c = rxnfc::FlowRuleCount { rules: 3, capacity: 1024, chooses_location: true };
     assert_eq!(rxnfc::count(&rxnfc::count_reply(&c)).unwrap(), c);
     let mut raw = rxnfc::count_request();
     raw[8..16].copy_from_slice(&0x8000_0400u64.to_ne_bytes());

@@ -12,7 +12,7 @@ const ESTABLISHED: &str = "01";
 
 /// A socket that accepts packets from any peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Waiting {
+pub struct UnconnectedSocket {
     /// `0.0.0.0` or `::`: any address of the host.
     pub address: IpAddr,
     /// Local port.
@@ -22,16 +22,16 @@ pub struct Waiting {
 }
 
 /// Listening sockets of `tcp` and `tcp6`.
-pub fn tcp(text: &str) -> Result<Vec<Waiting>, ParseError> {
+pub fn tcp(text: &str) -> Result<Vec<UnconnectedSocket>, ParseError> {
     waiting(text, LISTEN)
 }
 
 /// Sockets of `udp` and `udp6` that are bound to a port and not connected.
-pub fn udp(text: &str) -> Result<Vec<Waiting>, ParseError> {
+pub fn udp(text: &str) -> Result<Vec<UnconnectedSocket>, ParseError> {
     waiting(text, CLOSE)
 }
 
-fn waiting(text: &str, state: &str) -> Result<Vec<Waiting>, ParseError> {
+fn waiting(text: &str, state: &str) -> Result<Vec<UnconnectedSocket>, ParseError> {
     let mut out = Vec::new();
     for (i, line) in text.lines().enumerate().skip(1) {
         let mut words = line.split_ascii_whitespace();
@@ -47,7 +47,7 @@ fn waiting(text: &str, state: &str) -> Result<Vec<Waiting>, ParseError> {
         let port = u16::from_str_radix(port, 16).map_err(|_| bad())?;
         let address = ip(address).ok_or_else(bad)?;
         if port != 0 {
-            out.push(Waiting { address, port, inode });
+            out.push(UnconnectedSocket { address, port, inode });
         }
     }
     Ok(out)
@@ -140,7 +140,7 @@ mod tests {
     #[cfg(target_endian = "little")]
     #[test]
     fn who_waits() {
-        let all = |list: Vec<Waiting>| -> Vec<String> {
+        let all = |list: Vec<UnconnectedSocket>| -> Vec<String> {
             list.iter().map(|w| format!("{} {} {}", w.address, w.port, w.inode)).collect()
         };
         assert_eq!(all(tcp(TCP).unwrap()), ["127.0.0.1 631 21001", "0.0.0.0 80 21002"]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_said() {
+    fn broken_lines_are_reported() {
         assert_eq!(tcp("head\n").unwrap(), []);
         for bad in ["h\n 0: x", "h\n 0: 00000000:0050 0:0 0A 0 0 0 0 0 x", "h\n 0: 0000:0050 0:0 0A 0 0 0 0 0 5"] {
             let e = tcp(bad).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 
 /// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum SysctlKind {
     /// A number of at least this; the kernel stores it in an `int`.
     Number {
         /// Smallest value that the kernel accepts.
@@ -26,21 +26,21 @@ const TWO_TICKS_USECS: u32 = 2000;
 
 /// In the order of their names. Since 6.14, and the stable kernels of that time, the kernel accepts no number below the
 /// least of a weight; earlier kernels do.
-pub const ALL: &[(&str, Takes)] = &[
-    ("net.core.busy_poll", Takes::Number { least: 0 }),
-    ("net.core.busy_read", Takes::Number { least: 0 }),
-    ("net.core.dev_weight", Takes::Number { least: 1 }),
-    ("net.core.dev_weight_rx_bias", Takes::Number { least: 1 }),
-    ("net.core.dev_weight_tx_bias", Takes::Number { least: 1 }),
-    ("net.core.flow_limit_cpu_bitmap", Takes::Mask),
-    ("net.core.flow_limit_table_len", Takes::PowerOfTwo),
-    ("net.core.netdev_budget", Takes::Number { least: 0 }),
-    ("net.core.netdev_budget_usecs", Takes::Number { least: TWO_TICKS_USECS }),
-    ("net.core.netdev_max_backlog", Takes::Number { least: 0 }),
-    ("net.core.qdisc_max_burst", Takes::Number { least: 0 }),
-    (RPS_DEFAULT_MASK, Takes::Mask),
-    ("net.core.skb_defer_max", Takes::Number { least: 0 }),
-    ("net.core.txq_reselection_ms", Takes::Number { least: 0 }),
+pub const ALL: &[(&str, SysctlKind)] = &[
+    ("net.core.busy_poll", SysctlKind::Number { least: 0 }),
+    ("net.core.busy_read", SysctlKind::Number { least: 0 }),
+    ("net.core.dev_weight", SysctlKind::Number { least: 1 }),
+    ("net.core.dev_weight_rx_bias", SysctlKind::Number { least: 1 }),
+    ("net.core.dev_weight_tx_bias", SysctlKind::Number { least: 1 }),
+    ("net.core.flow_limit_cpu_bitmap", SysctlKind::Mask),
+    ("net.core.flow_limit_table_len", SysctlKind::PowerOfTwo),
+    ("net.core.netdev_budget", SysctlKind::Number { least: 0 }),
+    ("net.core.netdev_budget_usecs", SysctlKind::Number { least: TWO_TICKS_USECS }),
+    ("net.core.netdev_max_backlog", SysctlKind::Number { least: 0 }),
+    ("net.core.qdisc_max_burst", SysctlKind::Number { least: 0 }),
+    (RPS_DEFAULT_MASK, SysctlKind::Mask),
+    ("net.core.skb_defer_max", SysctlKind::Number { least: 0 }),
+    ("net.core.txq_reselection_ms", SysctlKind::Number { least: 0 }),
 ];
 
 /// Names that recordings of earlier versions lack, and most kernels in use: `skb_defer_max` since 5.19, the others since
@@ -52,7 +52,7 @@ const MOST: u32 = i32::MAX as u32;
 /// Larger ones do not fit the `int`.
 const LONGEST_TABLE: u32 = 1 << 30;
 
-impl Takes {
+impl SysctlKind {
     /// Whether the kernel accepts `value`; numbers with a leading zero, which it reads as octal, are refused.
     pub fn good(self, value: &str) -> bool {
         // The kernel reads 010 as eight.
@@ -81,7 +81,7 @@ impl Takes {
 }
 
 /// `None`: ringwise does not set it.
-pub fn takes(name: &str) -> Option<Takes> {
+pub fn kind_of(name: &str) -> Option<SysctlKind> {
     ALL.iter().find(|(n, _)| *n == name).map(|x| x.1)
 }
 
@@ -109,12 +109,12 @@ const DEFAULTS: &[(&str, &[u32])] = &[
 /// number nor a mask.
 pub fn is_default(name: &str, value: &str) -> Option<bool> {
     let value = value.trim();
-    match takes(name)? {
-        Takes::Mask if value.bytes().all(|b| b.is_ascii_hexdigit() || b == b',') => {
+    match kind_of(name)? {
+        SysctlKind::Mask if value.bytes().all(|b| b.is_ascii_hexdigit() || b == b',') => {
             Some(value.bytes().all(|b| matches!(b, b'0' | b',')))
         }
-        Takes::Mask => None,
-        Takes::Number { .. } | Takes::PowerOfTwo => {
+        SysctlKind::Mask => None,
+        SysctlKind::Number { .. } | SysctlKind::PowerOfTwo => {
             let (_, defaults) = DEFAULTS.iter().find(|(n, _)| *n == name)?;
             Some(defaults.contains(&value.parse().ok()?))
         }
@@ -140,7 +140,7 @@ mod tests {
         ] {
             assert_eq!(is_default(&format!("net.core.{name}"), value), expected, "{name} {value}");
         }
-        let numbers = ALL.iter().filter(|(_, t)| !matches!(t, Takes::Mask)).map(|(name, _)| *name);
+        let numbers = ALL.iter().filter(|(_, t)| !matches!(t, SysctlKind::Mask)).map(|(name, _)| *name);
         assert!(numbers.eq(DEFAULTS.iter().map(|(name, _)| *name)));
     }
 
@@ -164,12 +164,12 @@ mod tests {
             ("skb_defer_max", &["0", "128"], &["-1"]),
             ("txq_reselection_ms", &["0", "1000"], &["1.5"]),
         ] {
-            let t = takes(&format!("net.core.{name}")).unwrap_or_else(|| panic!("{name}"));
+            let t = kind_of(&format!("net.core.{name}")).unwrap_or_else(|| panic!("{name}"));
             good.iter().for_each(|v| assert!(t.good(v), "{name} {v}"));
             bad.iter().for_each(|v| assert!(!t.good(v), "{name} {v}"));
         }
-        assert_eq!(takes("net.ipv4.ip_forward"), None);
+        assert_eq!(kind_of("net.ipv4.ip_forward"), None);
         assert!(ALL.windows(2).all(|w| w[0].0 < w[1].0));
-        assert!(LATER.iter().all(|n| takes(n).is_some()));
+        assert!(LATER.iter().all(|n| kind_of(n).is_some()));
     }
 }

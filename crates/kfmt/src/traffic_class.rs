@@ -240,7 +240,7 @@ fn ip(kind: u16, b: &[u8]) -> Option<TrafficClass> {
     if b.first()? >> 4 != version {
         return None;
     }
-    match packet::seen(RAW_IP, b) {
+    match packet::parse_frame(RAW_IP, b) {
         Ok(p) => of_packet(&p),
         Err(NoFlow::Link(_) | NoFlow::NotIp(_) | NoFlow::Short | NoFlow::Malformed) => None,
     }

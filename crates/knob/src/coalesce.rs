@@ -89,12 +89,12 @@ impl Descriptor for CoalesceFamily {
 /// Moderation of the device in this snapshot.
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
-    nic.coalesce.as_ref().map(|c: &Coalesce| Setting::Coalesce { dev, params: told(nic, &c.0) })
+    nic.coalesce.as_ref().map(|c: &Coalesce| Setting::Coalesce { dev, params: applicable_params(nic, &c.0) })
 }
 
 /// The parameters in `params` that the device has with its current queues: igb with one interrupt for both directions
 /// reports 0 for `tx-usecs` and refuses every value (`igb_get_coalesce`, `igb_set_coalesce`). Seen in the lab.
-pub fn told(nic: &Nic, params: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+pub fn applicable_params(nic: &Nic, params: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let none = nic.driver.known().is_some_and(|d| d == "igb") && nic.vectors.iter().any(|v| v.role.is_pair());
     params.iter().filter(|(k, _)| !none || *k != "tx-usecs").map(|(k, v)| (k.clone(), *v)).collect::<BTreeMap<_, _>>()
 }

@@ -164,7 +164,7 @@ pub fn live_restart(s: &Snapshot, dev: &str) -> Fact<Setting> {
 pub(crate) fn project_ban(s: &mut Snapshot, dev: &str, left: &BannedInterrupts) -> Result<(), NotProjected> {
     let nic = s.nics.iter().find(|n| n.dev.name == dev).ok_or(NotProjected("no such device"))?;
     let b = known(&mut s.host.irqbalance)?;
-    let (before, wanted) = (theirs(b, nic), list(b, nic, left));
+    let (before, wanted) = (bans_of_others(b, nic), list(b, nic, left));
     let (Some(before), Some(wanted)) = (before, wanted) else {
         return Err(NotProjected("the bans of irqbalance are unknown"));
     };
@@ -217,7 +217,7 @@ fn half_way(s: &Snapshot, got: &Setting) -> bool {
 
 /// Whether irqbalance may move interrupts again that it ignores now. A rollback does this last, because irqbalance moves
 /// them at once.
-pub fn lets_go(from: &Fact<Setting>, to: &Setting) -> bool {
+pub fn lifts_ban(from: &Fact<Setting>, to: &Setting) -> bool {
     match (from.known(), to) {
         (_, Setting::IrqbalanceRestart { left, .. }) => !left,
         (Some(Setting::IrqbalanceBan { left: from, .. }), Setting::IrqbalanceBan { left: to, .. }) => !to.holds(from),
@@ -227,7 +227,7 @@ pub fn lets_go(from: &Fact<Setting>, to: &Setting) -> bool {
 
 /// The complete list of bans for irqbalance. It keeps the bans that ringwise did not add, and the bans of other devices.
 pub fn list(b: &Irqbalance, nic: &Nic, left: &BannedInterrupts) -> Option<Vec<u32>> {
-    let mut out: BTreeSet<u32> = theirs(b, nic)?.into_iter().collect();
+    let mut out: BTreeSet<u32> = bans_of_others(b, nic)?.into_iter().collect();
     match left {
         BannedInterrupts::All => out.extend(nic.vectors.iter().map(|v| v.irq.0)),
         BannedInterrupts::These(of) => {
@@ -241,7 +241,7 @@ pub fn list(b: &Irqbalance, nic: &Nic, left: &BannedInterrupts) -> Option<Vec<u3
 
 /// The current list without the bans that ringwise added for this device, including those of its former interrupt
 /// numbers.
-pub fn theirs(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
+pub fn bans_of_others(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
     let bus = nic.dev.bus_address.as_deref();
     let ours = b.ours.iter().filter(|(a, _)| Some(a.as_str()) == bus).map(|(_, n)| *n).collect::<BTreeSet<_>>();
     Some(b.banned.known()?.iter().copied().filter(|n| !ours.contains(n)).collect())

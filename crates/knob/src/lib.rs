@@ -56,7 +56,7 @@ pub use learned::Learned;
 pub use order::order;
 pub use project::{NotProjected, project};
 pub(crate) use project::{known, nic, rx_queue, tx_queue};
-pub use provenance::{CreatedObject, FOR_GROUPS, FOR_SHARES, ManualChange, Origin, Window, goes_with_layout};
+pub use provenance::{ChangeWindow, CreatedObject, FOR_GROUPS, FOR_SHARES, ManualChange, Origin, goes_with_layout};
 pub use react::{Reaction, react};
 pub use reason::{BanLossCause, MoveCause, Reason, ReplacedValue, ResetBy, SideEffect, configured_in};
 pub(crate) use setting::set_text;

@@ -51,7 +51,7 @@ pub fn order<T>(changes: &mut [T], parts: impl Fn(&T) -> (&Fact<Setting>, &Setti
                 () if rules::makes_way(from, to, left) => 0,
                 () if rss::goes(from, to).is_some_and(|c| contexts.contains(&c)) => 3,
                 () if rss::goes(from, to).is_some() => 1,
-                () if irqbalance::lets_go(from, to) => 4,
+                () if irqbalance::lifts_ban(from, to) => 4,
                 () => 2,
             }
         };

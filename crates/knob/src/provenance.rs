@@ -7,7 +7,7 @@ use crate::{Address, Setting};
 
 /// When the setting changed, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
+pub struct ChangeWindow {
     /// The last time at which the setting was known to be as applied.
     pub after: u64,
     /// The first time at which the setting was seen changed. `None`: the setting was not checked before now.
@@ -38,7 +38,7 @@ pub struct ManualChange {
     pub transaction: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     /// When the setting changed. `None`: unknown.
-    pub changed: Option<Window>,
+    pub changed: Option<ChangeWindow>,
 }
 
 impl ManualChange {

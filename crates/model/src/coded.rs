@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The fields of a reason. A reason that this version does not know is kept in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Coded {
+pub struct ReasonFields {
     /// The text.
     pub why: String,
     /// `None`: written by a version that recorded only texts.
@@ -16,7 +16,7 @@ pub struct Coded {
     pub facts: Option<Value>,
 }
 
-impl Coded {
+impl ReasonFields {
     /// `named`: the reason as serde names a variant, `"code"` or `{"code": facts}`.
     pub fn new(why: String, named: Value) -> Self {
         let (code, facts) = match named {
@@ -36,9 +36,9 @@ impl Coded {
     }
 }
 
-/// Implements `Serialize` and `Deserialize` for an enum of reasons through [`Coded`].
+/// Implements `Serialize` and `Deserialize` for an enum of reasons through [`ReasonFields`].
 ///
-/// The enum derives both with `#[serde(remote = "Self")]` and has a skipped variant `Other(Coded)`, which keeps what
+/// The enum derives both with `#[serde(remote = "Self")]` and has a skipped variant `Other(ReasonFields)`, which keeps what
 /// another version of ringwise wrote. Its text is that of [`std::fmt::Display`].
 #[macro_export]
 macro_rules! serde_as_coded {
@@ -49,7 +49,7 @@ macro_rules! serde_as_coded {
                     Self::Other(kept) => kept.clone(),
                     known => {
                         let named = Self::serialize(known, serde_json::value::Serializer);
-                        $crate::Coded::new(self.to_string(), named.map_err(serde::ser::Error::custom)?)
+                        $crate::ReasonFields::new(self.to_string(), named.map_err(serde::ser::Error::custom)?)
                     }
                 };
                 serde::Serialize::serialize(&coded, s)
@@ -58,7 +58,7 @@ macro_rules! serde_as_coded {
 
         impl<'de> serde::Deserialize<'de> for $reason {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                let coded = <$crate::Coded as serde::Deserialize>::deserialize(d)?;
+                let coded = <$crate::ReasonFields as serde::Deserialize>::deserialize(d)?;
                 let known = coded.named().and_then(|named| Self::deserialize(named).ok());
                 Ok(known.unwrap_or(Self::Other(coded)))
             }

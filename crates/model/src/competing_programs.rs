@@ -67,7 +67,7 @@ pub struct Irqbalance {
     pub ours: Vec<(String, u32)>,
 }
 
-pub(crate) fn not_asked() -> Fact<Irqbalance> {
+pub(crate) fn not_recorded() -> Fact<Irqbalance> {
     Fact::unknown("irqbalance", "not recorded by the version that wrote this")
 }
 

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_not_0() {
+    fn an_unknown_count_is_not_0() {
         let mut c = QueueCounts::from([(QueueCounter::Packets, 0), (QueueCounter::Wake, 7)]);
         assert_eq!((c.get(QueueCounter::Packets), c.get(QueueCounter::Bytes)), (Some(0), None));
         assert_ne!(c, QueueCounts::from([(QueueCounter::Wake, 7)]));

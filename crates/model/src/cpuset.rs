@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_list_and_says_where() {
+    fn an_invalid_list_is_refused_with_its_position() {
         for (text, at) in [("1,,2", 2), ("3-1", 0), ("a", 0), ("0-", 2), ("99999999", 0), ("1-4:5/2", 0), ("0x3", 0)] {
             assert_eq!(text.parse::<CpuSet>().unwrap_err().at, at, "{text}");
         }

@@ -6,7 +6,7 @@ use crate::{CpuId, Fact, IfIndex};
 
 /// What `check` needs and a snapshot does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extra {
+pub struct CheckOnlyFacts {
     /// Small files by path, without trailing white space. Of `/proc/cpuinfo` only the flags of the first CPU, of
     /// `/proc/modules` only the names, of `/proc/meminfo` only the line `MemTotal`.
     pub text: BTreeMap<String, Fact<String>>,
@@ -73,10 +73,10 @@ pub struct Eee {
     pub active: bool,
 }
 
-impl Extra {
+impl CheckOnlyFacts {
     /// A small file; unknown if it was not read.
     pub fn file(&self, path: &str) -> Fact<String> {
-        self.text.get(path).cloned().unwrap_or_else(|| Fact::not_asked(path))
+        self.text.get(path).cloned().unwrap_or_else(|| Fact::not_requested(path))
     }
 
     /// A small file that contains one number; unknown if it contains something else.

@@ -95,7 +95,7 @@ impl Unread {
     }
 
     /// Something that the command did not need.
-    pub fn not_asked(what: impl Into<String>) -> Self {
+    pub fn not_requested(what: impl Into<String>) -> Self {
         Self::new(what, None, "not read").because(Cause::NotAsked)
     }
 
@@ -123,8 +123,8 @@ impl std::fmt::Display for Unread {
 
 impl<T> Fact<T> {
     /// Something that the command did not need.
-    pub fn not_asked(what: impl Into<String>) -> Self {
-        Self::Unknown(Unread::not_asked(what))
+    pub fn not_requested(what: impl Into<String>) -> Self {
+        Self::Unknown(Unread::not_requested(what))
     }
 
     /// No answer within this time.

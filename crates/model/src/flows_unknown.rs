@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Coded, Unread};
+use crate::{ReasonFields, Unread};
 
 /// In JSON `why` (the text) beside `code` and `facts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub enum FlowsUnknown {
     },
     /// Written by another version of ringwise: kept as it was read.
     #[serde(skip)]
-    Other(Coded),
+    Other(ReasonFields),
 }
 
 crate::serde_as_coded!(FlowsUnknown);

@@ -47,13 +47,13 @@ pub mod words;
 pub use bond::{Bond, BondMember};
 pub use boot::Boot;
 pub use busy_thread::{BusyThread, PermittedPlaces};
-pub use coded::Coded;
+pub use coded::ReasonFields;
 pub use competing_programs::{CompetingProgram, Irqbalance};
 pub use configured::ConfiguredBy;
 pub use control::{ControlPath, ControlReason};
 pub use counter::{Counter, CounterKind, CounterValues, CpuCounter, CpuCounts, PoolUse, QueueCounter, QueueCounts};
 pub use cpuset::CpuSet;
-pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
+pub use extra::{CheckOnlyFacts, DevExtra, Eee, PacketSocket, PciControl, Qdiscs};
 pub use fact::{Cause, Fact, Subject, Unread};
 pub use features::Feature;
 pub use flows_unknown::FlowsUnknown;
@@ -66,7 +66,8 @@ pub use json_fault::JsonFault;
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
 pub use nearest::nearest;
 pub use nic::{
-    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, XdpMetadata, not_asked,
+    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, XdpMetadata,
+    not_requested,
 };
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use requested::{GoalChoice, IntentFlags, Requested};
@@ -74,7 +75,7 @@ pub use rings::{RingKind, RingPart, RingValues, Rings};
 pub use rules::{Action, Rule, Rules};
 pub use sample::{NotSampled, Sample, SampledCpu, SampledInterface, SampledQueue, TrafficSample};
 pub use shaper::{RateUnit, Shaper, ShaperPlace, Shapers};
-pub use snapshot::{Bystanders, Host, Power, Snapshot};
+pub use snapshot::{Host, Power, QueuelessInterfaces, Snapshot};
 pub use title::Title;
 pub use topology::{Cpu, Node, NodeMemory, Topology};
 pub use traffic_class::{QueueRange, TrafficClasses};

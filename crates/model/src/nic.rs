@@ -52,37 +52,37 @@ pub struct Nic {
     /// From `pause-get`. Absent: the driver does not support the request.
     pub pause: Fact<Pause>,
     /// By the kernel's names. Absent: the device reports none.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub features: Fact<BTreeMap<String, crate::Feature>>,
     /// `ethtool --show-priv-flags`; only shown.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub private_flags: Fact<BTreeMap<String, bool>>,
     /// Version of the firmware in the driver's format; only shown. Absent: not reported.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub firmware: Fact<String>,
     /// The device's PCI Express link; only shown. Absent: not a PCI Express device.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub pcie: Fact<Pcie>,
     /// Virtual functions of the device. Absent: it is no physical function of SR-IOV.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub virtual_functions: Fact<crate::VirtualFunctions>,
     /// Interrupt moderation of each queue that answered. Absent: the driver has it only for the whole device.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub queue_coalesce: Fact<BTreeMap<u32, Coalesce>>,
     /// Flow steering rules. Absent: the driver has none.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub rules: Fact<crate::Rules>,
     /// Instances from `napi-get`, values of the whole device from sysfs.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub napi: Fact<crate::Napi>,
     /// Rate limits inside the NIC. Absent: the driver supports none.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub shapers: Fact<crate::Shapers>,
     /// Traffic classes of the transmit queues. Absent: the queueing discipline has none.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub classes: Fact<crate::TrafficClasses>,
     /// What the driver passes to XDP programs; only shown. Absent: the kernel cannot pass such values.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub xdp_metadata: Fact<XdpMetadata>,
     /// Users of the queues besides the network stack. Absent: there are none.
     pub users: Fact<Vec<User>>,
@@ -222,10 +222,10 @@ pub struct Rss {
     /// Fields hashed by flow type in ethtool's letters: `udp4` → `sd`.
     pub fields: BTreeMap<String, String>,
     /// Input transform: `none`, `symmetric-xor`, `symmetric-or-xor`. Absent: the driver or kernel has none.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub symmetric: Fact<String>,
     /// Further contexts by number. Absent: the driver does not support them.
-    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    #[serde(default = "not_requested", skip_serializing_if = "not_read")]
     pub contexts: Fact<BTreeMap<u32, RssContext>>,
 }
 
@@ -240,8 +240,8 @@ pub struct RssContext {
 }
 
 /// The value of parts that were not read.
-pub fn not_asked<T>() -> Fact<T> {
-    Fact::not_asked(KNOB)
+pub fn not_requested<T>() -> Fact<T> {
+    Fact::not_requested(KNOB)
 }
 
 const KNOB: &str = "knob";

@@ -23,9 +23,9 @@ pub struct Snapshot {
     /// Interfaces with queues of their own or that carry others, by name in natural order (`eth2` before `eth10`).
     pub nics: Vec<Nic>,
     /// Software interfaces that were only counted.
-    pub bystanders: Bystanders,
+    pub bystanders: QueuelessInterfaces,
     /// Connections that must not be interrupted. Known and empty: there are none.
-    #[serde(default = "not_asked")]
+    #[serde(default = "not_recorded")]
     pub control: Fact<Vec<ControlPath>>,
     /// Network functions that a user-space driver holds: they have no interface.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +58,7 @@ pub struct Host {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rival_details: Vec<crate::CompetingProgram>,
     /// irqbalance, and the interrupts that it skips. Absent: it does not run.
-    #[serde(default = "crate::competing_programs::not_asked")]
+    #[serde(default = "crate::competing_programs::not_recorded")]
     pub irqbalance: Fact<crate::Irqbalance>,
     /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.
     pub forwarding: Fact<bool>,
@@ -90,14 +90,14 @@ pub struct Power {
 
 /// Interfaces without queues of their own: counted by kind, with the interfaces below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bystanders {
+pub struct QueuelessInterfaces {
     /// `vlan` → 2114.
     pub count: BTreeMap<String, u32>,
     /// Per kind: interfaces on top of this one.
     pub above: BTreeMap<IfIndex, BTreeMap<String, u32>>,
 }
 
-fn not_asked() -> Fact<Vec<ControlPath>> {
+fn not_recorded() -> Fact<Vec<ControlPath>> {
     Fact::unknown("control path", "not recorded by the version that wrote this")
 }
 

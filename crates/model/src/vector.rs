@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Coded, CpuSet, Fact, IrqId, NodeId};
+use crate::{CpuSet, Fact, IrqId, NodeId, ReasonFields};
 
 /// One interrupt vector of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ pub enum Immovable {
     NoAffinityFile,
     /// Written by another version of ringwise: kept as it was read.
     #[serde(skip)]
-    Other(Coded),
+    Other(ReasonFields),
 }
 
 crate::serde_as_coded!(Immovable);

@@ -5,12 +5,12 @@ use std::hint::black_box;
 
 use ringwise_model::{CpuId, IrqId, NodeId};
 use ringwise_observe::{Layout, Rates, Sampler, Wiring};
-use ringwise_testkit::counting::{Counting, FIRST_IRQ, QUEUE_BYTES, QUEUE_INTERRUPTS, QUEUE_PACKETS, Size};
+use ringwise_testkit::counting::{Counting, FIRST_IRQ, MachineSize, QUEUE_BYTES, QUEUE_INTERRUPTS, QUEUE_PACKETS};
 
 /// Vectors that raise interrupts between two samples; the files of the others are not read again.
 const BUSY: u32 = 64;
 
-fn layout(size: Size) -> Layout {
+fn layout(size: MachineSize) -> Layout {
     let wiring = |nic: u32| {
         let queues = (0..size.queues).map(|q| (q, Some(IrqId(FIRST_IRQ + nic * size.queues + q))));
         Wiring { driver: Some("igb".into()), rx: queues.clone().collect(), tx: queues.collect(), ..Wiring::default() }
@@ -30,7 +30,7 @@ fn cpu_ns() -> u64 {
 fn main() {
     for (cpus, nics, queues, rounds) in [(64, 1, 64, 2000), (128, 4, 128, 200), (512, 16, 128, 60)] {
         for qstats in [true, false] {
-            let size = Size { cpus, nics, queues, busy: BUSY, qstats };
+            let size = MachineSize { cpus, nics, queues, busy: BUSY, qstats };
             let machines = [Counting::after(0, size), Counting::after(1, size)];
             let layout = layout(size);
             let mut sampler = Sampler::new(&machines[0], &layout, false);

@@ -9,16 +9,16 @@ use crate::rates::{CpuRates, LinkRates, Rates};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bottleneck {
     /// The place with most packets first. Empty: no packets were lost.
-    pub lost: Vec<Loss>,
+    pub lost: Vec<PacketLoss>,
     /// The busiest CPU; `None` where the kernel does not report the times of CPUs.
     pub busiest: Option<Busiest>,
     /// Directions whose link is full.
-    pub full: Vec<Full>,
+    pub full: Vec<FullLink>,
 }
 
 /// Packets that were lost at one place during the interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
+pub struct PacketLoss {
     /// Where they were lost.
     pub place: BottleneckPlace,
     /// Never 0.
@@ -56,7 +56,7 @@ pub struct Busiest {
     /// Share of the time in softirqs and interrupts.
     pub busy_percent: f64,
     /// `busy_percent` as a grade.
-    pub load: Load,
+    pub load: CpuLoadLevel,
     /// Among the queues whose interrupts it handles, the one with most packets.
     pub queue: Option<HotQueue>,
     /// Other CPUs steer packets to it (RPS).
@@ -86,7 +86,7 @@ pub struct HotQueue {
 
 /// How busy a CPU is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
+pub enum CpuLoadLevel {
     /// At its limit.
     Full,
     /// At least 60 %.
@@ -97,7 +97,7 @@ pub enum Load {
 
 /// One direction of an interface that is near its line rate (95 % or more).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Full {
+pub struct FullLink {
     /// Name of the interface.
     pub link: String,
     /// The direction that is full.
@@ -112,7 +112,7 @@ const FULL: f64 = 90.0;
 const HIGH: f64 = 60.0;
 const LINE: f64 = 95.0;
 
-impl Load {
+impl CpuLoadLevel {
     /// The grade of a share of time, in per cent.
     pub fn of(busy_percent: f64) -> Self {
         match busy_percent {
@@ -130,11 +130,11 @@ impl Bottleneck {
     }
 }
 
-fn lost(r: &Rates) -> Vec<Loss> {
+fn lost(r: &Rates) -> Vec<PacketLoss> {
     let mut out = Vec::new();
     let mut add = |place: BottleneckPlace, n: Option<u64>| {
         if let Some(packets) = n.filter(|n| *n > 0) {
-            out.push(Loss { place, packets });
+            out.push(PacketLoss { place, packets });
         }
     };
     let count = |counter| -> u64 { r.cpus.values().filter_map(|c| c.counts.get(counter)).sum() };
@@ -177,7 +177,7 @@ fn busiest(r: &Rates) -> Option<Busiest> {
         cpu,
         node: c.node,
         busy_percent: busy,
-        load: Load::of(busy),
+        load: CpuLoadLevel::of(busy),
         queue: hot(r, cpu),
         steered: of(c, CpuCounter::SoftnetRps) > 0,
         squeezed: of(c, CpuCounter::SoftnetSqueezed),
@@ -206,14 +206,14 @@ fn hot(r: &Rates, cpu: CpuId) -> Option<HotQueue> {
     })
 }
 
-fn full(r: &Rates) -> Vec<Full> {
+fn full(r: &Rates) -> Vec<FullLink> {
     let mut out = Vec::new();
     for (name, l) in &r.links {
         for (dir, f) in [(Dir::Rx, &l.rx), (Dir::Tx, &l.tx)] {
             let limits = [(f.line_packets_percent, true), (f.line_percent, false)];
             let most = limits.iter().filter_map(|(n, by)| Some((n.filter(|n| *n >= LINE)?, *by)));
             if let Some((percent, by_packets)) = most.max_by(|a, b| a.0.total_cmp(&b.0)) {
-                out.push(Full { link: name.clone(), dir, percent, by_packets });
+                out.push(FullLink { link: name.clone(), dir, percent, by_packets });
             }
         }
     }

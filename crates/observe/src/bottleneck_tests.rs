@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use ringwise_model::CpuSet;
 
 use super::*;
-use crate::rates::{Drops, Flow};
+use crate::rates::{DirectionRates, Drops};
 
 fn queue(dir: Dir, queue: u32, cpu: u32, packets: u64, drops: u64) -> QueueRates {
     QueueRates {
@@ -54,9 +54,9 @@ fn the_ring_and_the_full_cpu_behind_it() {
     let queues = vec![queue(Dir::Rx, 0, 2, 900, 0), queue(Dir::Rx, 1, 3, 90_000, 41), queue(Dir::Tx, 1, 3, 7, 0)];
     let cpus = vec![cpu(0.0, &[]), cpu(0.0, &[]), cpu(20.0, &[]), cpu(95.0, &[(CpuCounter::SoftnetSqueezed, 4)])];
     let b = Bottleneck::of(&rates(Drops { nic: Some(41), ..Drops::default() }, queues, cpus));
-    assert_eq!(b.lost, [Loss { place: BottleneckPlace::Ring("eth1".into(), Some(1)), packets: 41 }]);
+    assert_eq!(b.lost, [PacketLoss { place: BottleneckPlace::Ring("eth1".into(), Some(1)), packets: 41 }]);
     let busy = b.busiest.unwrap();
-    assert_eq!((busy.cpu, busy.load, busy.squeezed, busy.steered), (CpuId(3), Load::Full, 4, false));
+    assert_eq!((busy.cpu, busy.load, busy.squeezed, busy.steered), (CpuId(3), CpuLoadLevel::Full, 4, false));
     let hot = busy.queue.unwrap();
     assert_eq!((hot.dir, hot.queue, hot.irq, hot.far), (Dir::Rx, 1, Some(IrqId(31)), true));
     assert_eq!((hot.others, hot.share_percent), (0, Some(50.0)));
@@ -71,28 +71,28 @@ fn several_queues_on_one_cpu() {
 }
 
 #[test]
-fn a_full_backlog_is_told_once() {
+fn a_full_backlog_is_reported_once() {
     let cpus = vec![cpu(3.0, &[]), cpu(70.0, &[(CpuCounter::SoftnetDropped, 12), (CpuCounter::SoftnetRps, 99)])];
     let drops = Drops { nic: Some(0), stack: Some(12), ..Drops::default() };
     let b = Bottleneck::of(&rates(drops, vec![queue(Dir::Rx, 0, 0, 500, 0)], cpus.clone()));
-    assert_eq!(b.lost, [Loss { place: BottleneckPlace::Backlog(CpuId(1)), packets: 12 }]);
+    assert_eq!(b.lost, [PacketLoss { place: BottleneckPlace::Backlog(CpuId(1)), packets: 12 }]);
     let busy = b.busiest.unwrap();
-    assert_eq!((busy.cpu, busy.load, busy.steered, busy.queue), (CpuId(1), Load::High, true, None));
+    assert_eq!((busy.cpu, busy.load, busy.steered, busy.queue), (CpuId(1), CpuLoadLevel::High, true, None));
     // The stack lost more than the backlog, so both are listed.
     let more = Bottleneck::of(&rates(Drops { stack: Some(13), ..drops }, Vec::new(), cpus));
     assert_eq!(more.lost.len(), 2);
-    assert_eq!(more.lost[0], Loss { place: BottleneckPlace::Stack("eth1".into()), packets: 13 });
+    assert_eq!(more.lost[0], PacketLoss { place: BottleneckPlace::Stack("eth1".into()), packets: 13 });
 }
 
 #[test]
 fn quiet_and_unknown() {
     let b = Bottleneck::of(&rates(Drops::default(), vec![queue(Dir::Rx, 0, 0, 0, 0)], vec![cpu(0.0, &[])]));
     assert!(b.lost.is_empty() && b.full.is_empty());
-    assert_eq!((b.busiest.as_ref().unwrap().load, &b.busiest.unwrap().queue), (Load::Fine, &None));
+    assert_eq!((b.busiest.as_ref().unwrap().load, &b.busiest.unwrap().queue), (CpuLoadLevel::Fine, &None));
     let mut r = rates(Drops::default(), Vec::new(), vec![CpuRates::default()]);
     r.links.get_mut("eth1").unwrap().tx =
-        Flow { line_percent: Some(96.0), line_packets_percent: Some(20.0), ..Flow::default() };
+        DirectionRates { line_percent: Some(96.0), line_packets_percent: Some(20.0), ..DirectionRates::default() };
     let b = Bottleneck::of(&r);
     assert_eq!(b.busiest, None);
-    assert_eq!(b.full, [Full { link: "eth1".into(), dir: Dir::Tx, percent: 96.0, by_packets: false }]);
+    assert_eq!(b.full, [FullLink { link: "eth1".into(), dir: Dir::Tx, percent: 96.0, by_packets: false }]);
 }

@@ -8,7 +8,7 @@ use crate::rates::{LinkRates, Rates};
 
 /// One number before and after. `None`: not known, or not present.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figure {
+pub struct ComparedFigure {
     /// Name in JSON, with its unit.
     pub key: &'static str,
     /// Name for people, with its unit.
@@ -19,7 +19,7 @@ pub struct Figure {
     pub after: Option<f64>,
 }
 
-impl Figure {
+impl ComparedFigure {
     /// The change in per cent; `None` also if the first value is 0.
     pub fn change_percent(&self) -> Option<f64> {
         let (b, a) = self.before.zip(self.after)?;
@@ -29,13 +29,13 @@ impl Figure {
 
 /// The comparison, by interface and for the host.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Comparison {
+pub struct WindowComparison {
     /// By name of the interface; interfaces of either window. Each has the same figures in the same order.
-    pub links: BTreeMap<String, Vec<Figure>>,
+    pub links: BTreeMap<String, Vec<ComparedFigure>>,
     /// Figures of the CPUs, backlogs and sockets of the host.
-    pub host: Vec<Figure>,
+    pub host: Vec<ComparedFigure>,
     /// Packets received per second, of all interfaces together.
-    pub load: Option<Figure>,
+    pub load: Option<ComparedFigure>,
     /// Sentences: counters that were reset, devices that came or went.
     pub notes: Vec<String>,
 }
@@ -123,7 +123,7 @@ const HOST: [OfHost; 5] = [
     }),
 ];
 
-impl Comparison {
+impl WindowComparison {
     /// Without a second window each figure has its `before` only.
     pub fn of(before: &Rates, after: Option<&Rates>) -> Self {
         let mut out = Self::default();
@@ -131,7 +131,7 @@ impl Comparison {
             before.links.keys().chain(after.into_iter().flat_map(|a| a.links.keys())).collect();
         for name in names {
             let one = |r: &Rates, f: fn(&One<'_>) -> Option<f64>| f(&One { link: r.links.get(name)?, rates: r });
-            let figures = LINK.iter().map(|(key, what, f)| Figure {
+            let figures = LINK.iter().map(|(key, what, f)| ComparedFigure {
                 key,
                 what,
                 before: one(before, *f),
@@ -139,12 +139,13 @@ impl Comparison {
             });
             out.links.insert(name.clone(), figures.collect());
         }
-        let host = HOST.iter().map(|(key, what, f)| Figure { key, what, before: f(before), after: after.and_then(f) });
+        let host =
+            HOST.iter().map(|(key, what, f)| ComparedFigure { key, what, before: f(before), after: after.and_then(f) });
         out.host = host.collect();
         let load = |r: &Rates| r.links.values().map(|l| l.rx.pps).sum::<Option<f64>>();
         let (b, a) = (load(before), after.and_then(load));
         let what = "received packets/s of all interfaces together";
-        out.load = Some(Figure { key: "rx_packets_per_second", what, before: b, after: a })
+        out.load = Some(ComparedFigure { key: "rx_packets_per_second", what, before: b, after: a })
             .filter(|f| !before.links.is_empty() && f.before.is_some());
         for (when, r) in [("before", Some(before)), ("after", after)] {
             let Some(r) = r else { continue };
@@ -154,7 +155,7 @@ impl Comparison {
                     out.notes
                         .push(format!("{name}: counters were reset in the \"{when}\" window and are omitted: {list}"));
                 }
-                if l.queues.iter().any(|q| q.mark == Some(crate::Mark::Reset)) {
+                if l.queues.iter().any(|q| q.mark == Some(crate::QueueMark::Reset)) {
                     out.notes.push(format!("{name}: counters of queues were reset in the \"{when}\" window"));
                 }
             }
@@ -171,7 +172,7 @@ impl Comparison {
     /// Whether the two windows had so different loads that most other differences may come from that.
     pub fn loads_differ(&self) -> bool {
         match &self.load {
-            Some(Figure { before: Some(b), after: Some(a), .. }) => (a - b).abs() > 0.1 * b.max(*a),
+            Some(ComparedFigure { before: Some(b), after: Some(a), .. }) => (a - b).abs() > 0.1 * b.max(*a),
             _ => false,
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use crate::{Counters, Counts, CpuSample, Layout, LinkCounters, Source, Wiring};
 use ringwise_model::{CpuCounts, IrqId, QueueCounter, QueueCounts};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
@@ -18,7 +18,7 @@ fn layout() -> Layout {
 /// The sample of second `n`: `rx` packets per second arrive, and `first` of them at the first queue.
 fn sample(n: u64, rx: u64, first: u64, lost: u64) -> Counters {
     let queue = |p: u64| -> QueueCounts { [(QueueCounter::Packets, p), (QueueCounter::Bytes, 60 * p)].into() };
-    let link = Link {
+    let link = LinkCounters {
         ifindex: 2,
         counts: counts(&[
             ("rx_packets", rx * n),
@@ -52,7 +52,7 @@ fn rates(from: Counters, to: Counters) -> Rates {
     Rates::between(&layout(), &from, &to).unwrap()
 }
 
-fn of<'a>(c: &'a Comparison, key: &str) -> &'a Figure {
+fn of<'a>(c: &'a WindowComparison, key: &str) -> &'a ComparedFigure {
     c.links["eth1"].iter().find(|f| f.key == key).unwrap()
 }
 
@@ -60,7 +60,7 @@ fn of<'a>(c: &'a Comparison, key: &str) -> &'a Figure {
 fn numbers_side_by_side() {
     let before = rates(sample(1, 1000, 900, 40), sample(11, 1000, 900, 40));
     let after = rates(sample(20, 1100, 550, 0), sample(30, 1100, 550, 0));
-    let c = Comparison::of(&before, Some(&after));
+    let c = WindowComparison::of(&before, Some(&after));
     let both = |key| (of(&c, key).before, of(&c, key).after);
     assert_eq!(both("rx_packets_per_second"), (Some(1000.0), Some(1100.0)));
     assert_eq!(both("dropped_nic_per_second"), (Some(40.0), Some(0.0)));
@@ -75,18 +75,18 @@ fn numbers_side_by_side() {
     assert!(!c.loads_differ() && c.notes.is_empty(), "{:?}", c.notes);
     assert_eq!(c.host[1].before, Some(50.0));
     let more = rates(sample(20, 1500, 550, 0), sample(30, 1500, 550, 0));
-    assert!(Comparison::of(&before, Some(&more)).loads_differ());
+    assert!(WindowComparison::of(&before, Some(&more)).loads_differ());
 }
 
 #[test]
 fn what_is_not_known_stays_so() {
     let before = rates(sample(1, 1000, 900, 40), sample(11, 1000, 900, 40));
-    let alone = Comparison::of(&before, None);
+    let alone = WindowComparison::of(&before, None);
     assert!(alone.links["eth1"].iter().all(|f| f.after.is_none()));
     assert!(!alone.loads_differ());
     let mut last = sample(30, 10, 5, 0);
     last.links.get_mut("eth1").unwrap().counts.insert("rx_packets".into(), 3);
-    let reset = Comparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), last)));
+    let reset = WindowComparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), last)));
     assert_eq!(of(&reset, "rx_packets_per_second").after, None);
     assert!(
         reset.notes.iter().any(|n| n.contains("reset in the \"after\" window") && n.contains("rx_packets")),
@@ -95,6 +95,6 @@ fn what_is_not_known_stays_so() {
     );
     let mut gone = sample(30, 1100, 550, 0);
     gone.links.clear();
-    let gone = Comparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), gone)));
+    let gone = WindowComparison::of(&before, Some(&rates(sample(20, 1100, 550, 0), gone)));
     assert!(gone.notes.contains(&"eth1 disappeared in the \"after\" window".to_string()), "{:?}", gone.notes);
 }

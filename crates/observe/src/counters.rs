@@ -17,7 +17,7 @@ pub struct Counters {
     /// Seconds since 1970.
     pub unix_time: u64,
     /// By name of the interface. One that did not answer is in `silent` instead.
-    pub links: BTreeMap<String, Link>,
+    pub links: BTreeMap<String, LinkCounters>,
     /// Interfaces that are watched and did not answer.
     pub silent: Vec<String>,
     /// Online CPUs.
@@ -44,7 +44,7 @@ pub struct CpuSample {
 
 /// One interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkCounters {
     /// Index of the interface. A device that was created again has another one, and its counters start at 0.
     pub ifindex: u32,
     /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `tx_pause_storms`, `qdisc_drops`, and what the driver ena calls

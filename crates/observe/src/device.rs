@@ -7,7 +7,7 @@ use ringwise_kfmt::{ParseError, ethtool_nl, link_stats, netdev_nl};
 use ringwise_model::{Dir, IfIndex, QueueCounter, Unread};
 use ringwise_sys::{Error, Host, Request};
 
-use crate::counters::{Counts, Link, Source};
+use crate::counters::{Counts, LinkCounters, Source};
 use crate::layout::Wiring;
 
 /// An interface, and which requests its device supports.
@@ -84,7 +84,7 @@ impl StatList {
 
 /// The result of reading an interface.
 pub(crate) enum Reading {
-    Link(Box<Link>),
+    Link(Box<LinkCounters>),
     Gone,
     /// It exists and does not answer; the notes have the reason.
     Silent,
@@ -145,7 +145,7 @@ impl Dev {
         };
         let stats = link_stats::link_stats(messages.first().map_or(&[], Vec::as_slice));
         let Some(stats) = notes.parsed(stats) else { return Reading::Silent };
-        let mut link = Link { ifindex: stats.ifindex, ..Link::default() };
+        let mut link = LinkCounters { ifindex: stats.ifindex, ..LinkCounters::default() };
         insert(&mut link.counts, link_stats::NAMES.iter().copied().zip(stats.counts));
         insert(&mut link.counts, stats.carrier_changes.map(|n| ("carrier_changes", u64::from(n))));
         if self.pause {
@@ -169,7 +169,7 @@ impl Dev {
     }
 
     /// Reads the counters of the queues, and other values of the device's own list.
-    fn counted(&mut self, host: &dyn Host, now: Generation, link: &mut Link, notes: &mut Notes) {
+    fn counted(&mut self, host: &dyn Host, now: Generation, link: &mut LinkCounters, notes: &mut Notes) {
         if self.asks == Asks::Qstats {
             self.qstats |= self.qstats(host, link, notes);
             // If qstats worked before, a refusal is temporary. Counters of another source would not be comparable.
@@ -197,7 +197,7 @@ impl Dev {
     }
 
     /// Reads the device's own list.
-    fn listed(&mut self, host: &dyn Host, now: Generation, link: &mut Link, notes: &mut Notes) {
+    fn listed(&mut self, host: &dyn Host, now: Generation, link: &mut LinkCounters, notes: &mut Notes) {
         let driver = self.wiring.driver.as_deref().unwrap_or_default();
         match self.list.read(host, (&self.name, driver), now, notes) {
             Ok((layout, values)) => {
@@ -246,7 +246,7 @@ impl Dev {
     }
 
     /// Reads qstats. Returns whether a queue has a number of packets.
-    fn qstats(&self, host: &dyn Host, link: &mut Link, notes: &mut Notes) -> bool {
+    fn qstats(&self, host: &dyn Host, link: &mut LinkCounters, notes: &mut Notes) -> bool {
         let (cmd, name) = (netdev_nl::cmd::QSTATS_GET, "qstats-get");
         // Kernels and drivers without qstats refuse in many ways; then the next source is tried.
         let Ok(messages) = host.kernel(&Request::NetdevDump { cmd, name, dev: self.name.clone() }) else {
@@ -269,7 +269,7 @@ impl Dev {
     /// Reads the counters of page pools into the receive queues whose NAPI instances take pages from them. Returns whether
     /// the kernel counts pools. A dump holds the pools of all interfaces; ids of pools and NAPI instances change when
     /// the rings are created again, so both are read each time.
-    fn pools(&self, host: &dyn Host, link: &mut Link, notes: &mut Notes) -> bool {
+    fn pools(&self, host: &dyn Host, link: &mut LinkCounters, notes: &mut Notes) -> bool {
         let dump = |cmd, name| host.kernel(&Request::NetdevDump { cmd, name, dev: self.name.clone() });
         let Ok(stats) = dump(netdev_nl::cmd::PAGE_POOL_STATS_GET, "page-pool-stats-get") else { return false };
         if stats.is_empty() {
@@ -299,7 +299,7 @@ impl Dev {
     }
 
     /// Reads byte queue limits, and how often the watchdog found the queue stuck.
-    fn limits(&mut self, host: &dyn Host, link: &mut Link) {
+    fn limits(&mut self, host: &dyn Host, link: &mut LinkCounters) {
         let mut any = false;
         for id in self.wiring.tx.keys() {
             let dir = format!("/sys/class/net/{}/queues/tx-{id}", self.name);

@@ -5,7 +5,7 @@
 
 use ringwise_model::{Counter, CpuCounter, CpuId, IrqId, NodeId, QueueCounter};
 
-use crate::counters::{Counters, Counts, CpuSample, Link, Source};
+use crate::counters::{Counters, Counts, CpuSample, LinkCounters, Source};
 use crate::layout::{Layout, NapiThread};
 
 const SOURCES: [Source; 4] = [Source::Nothing, Source::Qstats, Source::Ethtool, Source::Device];
@@ -144,7 +144,7 @@ fn cpu_word(c: &mut CpuSample, name: &str, n: u64) {
     }
 }
 
-fn link(l: &mut Link, path: &[&str], n: u64) -> Option<()> {
+fn link(l: &mut LinkCounters, path: &[&str], n: u64) -> Option<()> {
     match path {
         ["i"] => l.ifindex = u32::try_from(n).ok()?,
         ["s"] => l.source = *SOURCES.get(n as usize)?,
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn go_round() {
-        let link = Link {
+        let link = LinkCounters {
             ifindex: 2,
             counts: some(&[("rx_packets", u64::MAX), ("tx_bytes", 0)]),
             source: Source::Ethtool,
@@ -254,7 +254,7 @@ mod tests {
         let c = Counters {
             at_us: 5,
             unix_time: 6,
-            links: [("eth=1".to_string(), link), ("lo".to_string(), Link::default())].into(),
+            links: [("eth=1".to_string(), link), ("lo".to_string(), LinkCounters::default())].into(),
             silent: vec!["eth9".into()],
             cpus: [(CpuId(3), cpu), (CpuId(4), CpuSample::default())].into(),
             irqs: [(IrqId(30), [(CpuId(3), 1)].into()), (IrqId(31), Default::default())].into(),

@@ -18,7 +18,7 @@ const QUEUES: usize = 1024;
 
 /// One flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heavy {
+pub struct TopFlow {
     /// Addresses, protocol and ports as in the header of the frame.
     pub flow: Flow,
     /// Sampled packets; the true number is not larger.
@@ -49,7 +49,7 @@ pub struct QueueFlows {
     pub unreadable: u64,
     /// Packets and bytes by class; at most [`TrafficClass::ALL`] entries.
     pub classes: BTreeMap<TrafficClass, ClassCount>,
-    held: Vec<(u64, Heavy)>,
+    held: Vec<(u64, TopFlow)>,
 }
 
 /// Flows of all queues of an interface.
@@ -92,18 +92,18 @@ impl QueueFlows {
             h.bytes += bytes;
             return;
         }
-        let new = Heavy { flow, packets, over: 0, bytes };
+        let new = TopFlow { flow, packets, over: 0, bytes };
         if self.held.len() < HELD {
             self.held.push((hash, new));
         } else if let Some(place) = self.held.iter_mut().min_by_key(|(_, h)| h.packets) {
             let over = place.1.packets;
-            *place = (hash, Heavy { packets: packets + over, over, ..new });
+            *place = (hash, TopFlow { packets: packets + over, over, ..new });
         }
     }
 
     /// The heaviest flows, by packets that certainly belong to them.
-    pub fn top(&self, n: usize) -> Vec<Heavy> {
-        let mut all: Vec<Heavy> = self.held.iter().map(|(_, h)| *h).collect();
+    pub fn top(&self, n: usize) -> Vec<TopFlow> {
+        let mut all: Vec<TopFlow> = self.held.iter().map(|(_, h)| *h).collect();
         all.sort_by(|a, b| {
             (b.packets - b.over, b.packets).cmp(&(a.packets - a.over, a.packets)).then(a.flow.cmp(&b.flow))
         });

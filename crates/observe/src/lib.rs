@@ -28,21 +28,21 @@ mod traffic;
 mod unhashed;
 mod worker;
 
-pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, Full, HotQueue, Load, Loss};
-pub use compare::{Comparison, Figure};
-pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, Link, Source, increase, kind_of};
-pub use flows::{ClassCount, Flows, HELD, Heavy, QueueFlows};
+pub use bottleneck::{Bottleneck, BottleneckPlace, Busiest, CpuLoadLevel, FullLink, HotQueue, PacketLoss};
+pub use compare::{ComparedFigure, WindowComparison};
+pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, LinkCounters, Source, increase, kind_of};
+pub use flows::{ClassCount, Flows, HELD, QueueFlows, TopFlow};
 pub use interrupts::Interrupts;
 pub use layout::{Layout, NapiThread, Wiring};
 pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
 pub use programs::{BUSY_PERCENT, ProcessTimes, ThreadTimes, read_permitted};
-pub use queues::{Balance, Mark, QueueRates};
-pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
+pub use queues::{Balance, QueueMark, QueueRates};
+pub use rates::{CpuRates, DirectionRates, Drops, LinkRates, Rates};
 pub use sampler::{Sampler, cpu_times};
 pub use sampling::sampling_divisor;
-pub use stalls::{How, STUCK_MS, Stalls, Stuck};
+pub use stalls::{STUCK_MS, StallDetector, StallKind, Stuck};
 pub use traffic::traffic;
 pub use unhashed::{
-    ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
+    AvailableRemedies, ClassTotal, FlowRules, LISTED_PERCENT, Remedy, RuleKey, Tunnel, TunnelKind, percent, remedies,
 };

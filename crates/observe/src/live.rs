@@ -2,7 +2,7 @@
 
 use ringwise_sys::Host;
 
-use crate::counters::{Counters, Link};
+use crate::counters::{Counters, LinkCounters};
 use crate::layout::Layout;
 use crate::sampler::Sampler;
 
@@ -87,7 +87,7 @@ pub fn stale(before: &Counters, now: &Counters) -> bool {
         && before.irqs.keys().eq(now.irqs.keys())
         && before.threads_ns.keys().eq(now.threads_ns.keys())
         && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {
-            let carrier = |l: &Link| l.counts.get("carrier_changes").copied();
+            let carrier = |l: &LinkCounters| l.counts.get("carrier_changes").copied();
             n == m
                 && b.ifindex == a.ifindex
                 && b.rx.keys().eq(a.rx.keys())

@@ -92,7 +92,7 @@ impl ThreadTimes {
             let Some(now) = thread(host, pid, tid)? else { continue };
             let Some(percent) = percent(before, &now, time).filter(|p| *p >= BUSY_PERCENT) else { continue };
             let cpus = [before.cpu, now.cpu];
-            let permitted = Fact::not_asked(status_of(pid, tid));
+            let permitted = Fact::not_requested(status_of(pid, tid));
             out.push(BusyThread { name: now.name, pid, tid, cpus, percent, real_time: now.real_time, permitted });
         }
         out.order_by(|a: &BusyThread, b| b.percent.total_cmp(&a.percent).then(a.tid.cmp(&b.tid)));
@@ -275,7 +275,7 @@ mod tests {
         files.insert("/proc/10/task/23/status".into(), "Mems_allowed_list:\t1\n".into());
         drop(files);
         let thread = |tid| {
-            let (cpus, permitted) = ([CpuId(0); 2], Fact::not_asked("status"));
+            let (cpus, permitted) = ([CpuId(0); 2], Fact::not_requested("status"));
             BusyThread { name: "x".into(), pid: 10, tid, cpus, percent: 50.0, real_time: false, permitted }
         };
         let mut threads = [20, 21, 22, 23, 24].map(thread);

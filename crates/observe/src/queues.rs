@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, PoolUse, QueueCounter, QueueCounts};
 
-use crate::counters::{Link, grown};
+use crate::counters::{LinkCounters, grown};
 use crate::interrupts::Interrupts;
 use crate::layout::{Layout, Wiring};
 
@@ -40,7 +40,7 @@ pub struct QueueRates {
     /// Node of `cpu`.
     pub node: Option<NodeId>,
     /// What is special about the queue in this interval; `None`: nothing.
-    pub mark: Option<Mark>,
+    pub mark: Option<QueueMark>,
     /// Byte queue limit at the end of the interval.
     pub bql_limit: Option<u64>,
     /// Bytes handed to the device and not completed yet, at the end of the interval.
@@ -55,7 +55,7 @@ pub struct QueueRates {
 
 /// What is special about a queue in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum QueueMark {
     /// It has more than one and a half times the mean.
     Hot,
     /// A counter went backwards, because the queue was created again.
@@ -85,8 +85,8 @@ const ENOUGH: u64 = 100;
 pub(crate) fn queues(
     wiring: &Wiring,
     layout: &Layout,
-    before: &Link,
-    after: &Link,
+    before: &LinkCounters,
+    after: &LinkCounters,
     irqs: &Irqs,
 ) -> (Vec<QueueRates>, Option<Balance>, Option<Balance>) {
     let mut rx = direction(Dir::Rx, wiring, layout, (&before.rx, &after.rx), irqs);
@@ -126,10 +126,10 @@ fn direction(
         let (counts, mark) = match (before.get(&id), now) {
             (Some(b), Some(a)) => {
                 let (counts, reset) = grown(b, a);
-                (counts, (!reset.is_empty()).then_some(Mark::Reset))
+                (counts, (!reset.is_empty()).then_some(QueueMark::Reset))
             }
-            (None, Some(_)) => (QueueCounts::default(), (!before.is_empty()).then_some(Mark::Came)),
-            (Some(_), None) => (QueueCounts::default(), (!after.is_empty()).then_some(Mark::Gone)),
+            (None, Some(_)) => (QueueCounts::default(), (!before.is_empty()).then_some(QueueMark::Came)),
+            (Some(_), None) => (QueueCounts::default(), (!after.is_empty()).then_some(QueueMark::Gone)),
             (None, None) => (QueueCounts::default(), None),
         };
         let irq = wired.get(&id).copied().flatten();
@@ -182,7 +182,7 @@ fn balance(queues: &mut [QueueRates]) -> Option<Balance> {
     let mut hot = None;
     if max_over_mean > HOT && sum >= ENOUGH {
         hot = Some(hottest.queue);
-        hottest.mark.get_or_insert(Mark::Hot);
+        hottest.mark.get_or_insert(QueueMark::Hot);
     }
     Some(Balance { max_over_mean, variation: variance.sqrt() / mean, hot })
 }

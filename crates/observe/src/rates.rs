@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Counter as _, CounterKind, CpuCounter, CpuCounts, CpuId, IrqId, NodeId};
 
-use crate::counters::{Counters, Counts, CpuSample, Link, Source, grown, grown_by_name, increase};
+use crate::counters::{Counters, Counts, CpuSample, LinkCounters, Source, grown, grown_by_name, increase};
 use crate::idle;
 use crate::interrupts::{self, Interrupts};
 use crate::layout::{Layout, Wiring};
@@ -52,9 +52,9 @@ pub struct LinkRates {
     /// Mb/s; `None` without a link.
     pub speed_mbps: Option<u32>,
     /// Receiving.
-    pub rx: Flow,
+    pub rx: DirectionRates,
     /// Sending.
-    pub tx: Flow,
+    pub tx: DirectionRates,
     /// Packets lost in the interval.
     pub drops: Drops,
     /// Increase of every counter of the interface.
@@ -73,7 +73,7 @@ pub struct LinkRates {
 
 /// One direction of an interface. `None`: not known, because a counter was reset or is not reported.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Flow {
+pub struct DirectionRates {
     /// Packets in the interval.
     pub packets: Option<u64>,
     /// Bytes in the interval, as the kernel counts them.
@@ -242,8 +242,8 @@ fn threads_by_cpu(layout: &Layout, first: &Counters, second: &Counters) -> Optio
 fn link(
     wiring: &Wiring,
     layout: &Layout,
-    before: &Link,
-    after: &Link,
+    before: &LinkCounters,
+    after: &LinkCounters,
     irqs: &BTreeMap<IrqId, Option<Interrupts>>,
     seconds: f64,
 ) -> LinkRates {
@@ -251,7 +251,7 @@ fn link(
     let of = |name: &str| counts.get(name).copied();
     let flow = |packets, bytes| flow(of(packets), of(bytes), seconds, wiring.speed_mbps);
     // Counters of different sources cannot be compared.
-    let empty = Link::default();
+    let empty = LinkCounters::default();
     let before = if before.source == after.source { before } else { &empty };
     let (queues, rx_balance, tx_balance) = queues(wiring, layout, before, after, irqs);
     let failed = queues.iter().filter_map(|q| q.alloc_fail);
@@ -278,7 +278,7 @@ fn link(
     }
 }
 
-fn flow(packets: Option<u64>, bytes: Option<u64>, seconds: f64, speed_mbps: Option<u32>) -> Flow {
+fn flow(packets: Option<u64>, bytes: Option<u64>, seconds: f64, speed_mbps: Option<u32>) -> DirectionRates {
     let pps = packets.map(|n| n as f64 / seconds);
     let avg_bytes = packets.zip(bytes).filter(|(p, _)| *p > 0).map(|(p, b)| b as f64 / p as f64);
     let bits = speed_mbps.filter(|s| *s > 0).map(|s| f64::from(s) * 1e6);
@@ -286,7 +286,7 @@ fn flow(packets: Option<u64>, bytes: Option<u64>, seconds: f64, speed_mbps: Opti
         (Some(p), Some(b)) => Some((b as f64).max(p as f64 * SHORTEST) + p as f64 * OVERHEAD),
         _ => None,
     };
-    Flow {
+    DirectionRates {
         packets,
         bytes,
         pps,

@@ -4,16 +4,16 @@ use ringwise_model::{CpuSet, Dir, QueueCounter, QueueCounts};
 use super::*;
 use crate::counters::{INTERRUPTS, kind_of};
 use crate::layout::NapiThread;
-use crate::queues::Mark;
+use crate::queues::QueueMark;
 use ringwise_model::CounterKind::{Bits32, Bits64, Estimate, Gauge};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
 }
 
-fn link(packets: u64, bytes: u64, queues: &[u64]) -> Link {
+fn link(packets: u64, bytes: u64, queues: &[u64]) -> LinkCounters {
     let queue = |(i, n): (u32, &u64)| (i, [(QueueCounter::Packets, *n), (QueueCounter::Bytes, n * 60)].into());
-    Link {
+    LinkCounters {
         ifindex: 2,
         counts: counts(&[
             ("rx_packets", packets),
@@ -34,7 +34,7 @@ fn cpu(list: &[(CpuCounter, u64)]) -> CpuSample {
     CpuSample { counts: list.iter().copied().collect(), ..CpuSample::default() }
 }
 
-fn at(us: u64, links: &[(&str, Link)]) -> Counters {
+fn at(us: u64, links: &[(&str, LinkCounters)]) -> Counters {
     Counters {
         at_us: us,
         links: links.iter().map(|(n, l)| (n.to_string(), l.clone())).collect(),
@@ -88,7 +88,7 @@ fn queues_with_their_vectors() {
     let q = &l.queues[0];
     assert_eq!(
         (q.dir, q.queue, q.packets, q.share_percent, q.mark),
-        (Dir::Rx, 0, Some(900), Some(90.0), Some(Mark::Hot))
+        (Dir::Rx, 0, Some(900), Some(90.0), Some(QueueMark::Hot))
     );
     assert_eq!(
         (q.interrupts, q.cpu, q.cpus.to_string(), q.node),
@@ -115,13 +115,13 @@ fn what_comes_and_goes_is_named_and_not_counted() {
     let r = Rates::between(&layout(), &a, &b).unwrap();
     assert_eq!((r.gone.as_slice(), r.came.as_slice()), (&["eth2".to_string()][..], &["eth3".to_string()][..]));
     let q = &r.links["eth1"].queues[2];
-    assert_eq!((q.queue, q.packets, q.mark), (2, None, Some(Mark::Came)));
+    assert_eq!((q.queue, q.packets, q.mark), (2, None, Some(QueueMark::Came)));
     let back =
         Rates::between(&layout(), &at(0, &[("eth1", link(0, 0, &[1, 2, 3]))]), &at(1, &[("eth1", link(0, 0, &[1]))]));
     let back = back.unwrap();
-    assert_eq!(back.links["eth1"].queues[2].mark, Some(Mark::Gone));
+    assert_eq!(back.links["eth1"].queues[2].mark, Some(QueueMark::Gone));
     // The device was unplugged and plugged in again, so it has another index.
-    let other = Link { ifindex: 9, ..link(1 << 40, 0, &[]) };
+    let other = LinkCounters { ifindex: 9, ..link(1 << 40, 0, &[]) };
     let r = Rates::between(&layout(), &a, &at(1, &[("eth1", other)])).unwrap();
     assert!(r.links.is_empty() && r.came == ["eth1"], "{r:?}");
     assert_eq!(Rates::between(&layout(), &b, &a), None, "another boot");
@@ -134,7 +134,7 @@ fn a_reset_is_a_mark() {
     let l = &Rates::between(&layout(), &a, &b).unwrap().links["eth1"];
     assert_eq!((l.rx.packets, l.rx.pps, l.rx.line_percent), (None, None, None));
     assert_eq!(l.reset, ["rx_bytes", "rx_packets"]);
-    assert_eq!((l.queues[0].packets, l.queues[0].mark, l.queues[1].packets), (None, Some(Mark::Reset), Some(200)));
+    assert_eq!((l.queues[0].packets, l.queues[0].mark, l.queues[1].packets), (None, Some(QueueMark::Reset), Some(200)));
     // Another source began to count at another time.
     let mut other = b.clone();
     other.links.get_mut("eth1").unwrap().source = Source::Ethtool;
@@ -190,7 +190,7 @@ fn time_of_a_cpu() {
 
 #[test]
 fn silence_is_neither_going_nor_coming() {
-    let with = |us, links: &[(&str, Link)], silent: &[&str]| Counters {
+    let with = |us, links: &[(&str, LinkCounters)], silent: &[&str]| Counters {
         silent: silent.iter().map(|s| s.to_string()).collect(),
         ..at(us, links)
     };
@@ -312,7 +312,7 @@ proptest! {
                 prop_assert!((all - 100.0).abs() < 1e-6);
                 prop_assert!(b.max_over_mean >= 1.0 - 1e-9 && b.max_over_mean <= n.len() as f64 + 1e-9);
                 prop_assert!(b.variation >= 0.0 && b.variation <= (n.len() as f64).sqrt());
-                prop_assert_eq!(l.queues.iter().filter(|q| q.mark == Some(Mark::Hot)).count(), usize::from(b.hot.is_some()));
+                prop_assert_eq!(l.queues.iter().filter(|q| q.mark == Some(QueueMark::Hot)).count(), usize::from(b.hot.is_some()));
             }
         }
     }

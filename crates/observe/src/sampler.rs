@@ -9,7 +9,7 @@ use ringwise_model::errno::ESRCH;
 use ringwise_model::{CpuCounter, CpuId, IrqId, QueueCounter, Unread};
 use ringwise_sys::{Host, Request};
 
-use crate::counters::{Counters, CpuSample, Link};
+use crate::counters::{Counters, CpuSample, LinkCounters};
 use crate::device::{Dev, Notes, Reading, insert};
 use crate::idle::Idle;
 use crate::layout::{Layout, gather};
@@ -311,7 +311,7 @@ fn qdiscs(host: &dyn Host, notes: &mut Notes) -> Vec<qdisc::Qdisc> {
     messages.iter().filter_map(|m| notes.parsed(qdisc::qdisc(m))).collect()
 }
 
-fn drops_of_qdiscs(all: &[qdisc::Qdisc], links: &mut BTreeMap<String, Link>) {
+fn drops_of_qdiscs(all: &[qdisc::Qdisc], links: &mut BTreeMap<String, LinkCounters>) {
     for link in links.values_mut() {
         let Some(root) = all.iter().find(|q| q.ifindex == link.ifindex && q.is_root()) else { continue };
         insert(&mut link.counts, root.drops.map(|n| ("qdisc_drops", u64::from(n))));

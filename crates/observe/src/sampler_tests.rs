@@ -289,7 +289,7 @@ fn a_refusal_is_for_one_time_only() {
 }
 
 #[test]
-fn a_device_that_hangs_is_silent_and_the_others_are_told() {
+fn a_device_that_hangs_is_silent_and_the_others_are_reported() {
     let lock = Arc::new(Mutex::new(()));
     let mut fake = host();
     let other = LinkStats { ifindex: 3, name: "eth2".into(), counts: (0..25).collect(), carrier_changes: None };
@@ -363,7 +363,7 @@ fn without_files_of_single_interrupts_the_table_is_read() {
 }
 
 #[test]
-fn what_is_gone_is_left_out_and_what_is_refused_is_said() {
+fn missing_values_are_skipped_and_refused_ones_reported() {
     let mut host = host();
     host.replies.remove("link-get eth1");
     host.files.insert("/proc/stat".into(), "nonsense\n".into());

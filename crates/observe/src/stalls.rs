@@ -19,7 +19,7 @@ const LOOK_US: u64 = 2_000_000;
 /// How a transmit queue is stuck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
-pub enum How {
+pub enum StallKind {
     /// Bytes were in flight all the time, and none was completed.
     NothingCompleted {
         /// For how long no progress was seen, in milliseconds.
@@ -43,12 +43,12 @@ pub struct Stuck {
     pub queue: u32,
     /// How this was noticed.
     #[serde(flatten)]
-    pub how: How,
+    pub how: StallKind,
 }
 
 /// Observes the same queues repeatedly.
 #[derive(Debug, Default)]
-pub struct Stalls {
+pub struct StallDetector {
     queues: BTreeMap<(String, u32), Queue>,
     /// By device: pause frames received so far.
     paused: BTreeMap<String, u64>,
@@ -74,7 +74,7 @@ struct QueueReading {
     interrupts: Option<u64>,
 }
 
-impl Stalls {
+impl StallDetector {
     /// A new observer, before its first observation.
     pub fn new() -> Self {
         Self::default()
@@ -101,9 +101,9 @@ impl Stalls {
             let times = q.last.timeouts.zip(q.timeouts_at_first).map_or(0, |(now, first)| now.saturating_sub(first));
             let ms = q.still_ms();
             let how = if ms >= STUCK_MS {
-                How::NothingCompleted { ms, bytes: q.last.inflight.unwrap_or(0) }
+                StallKind::NothingCompleted { ms, bytes: q.last.inflight.unwrap_or(0) }
             } else if times > 0 {
-                How::TimedOut { times }
+                StallKind::TimedOut { times }
             } else {
                 return None;
             };
@@ -179,7 +179,7 @@ mod tests {
     use ringwise_model::Counter;
 
     use super::*;
-    use crate::counters::Link;
+    use crate::counters::LinkCounters;
 
     fn layout() -> Layout {
         let wiring = Wiring { tx: [(0, Some(IrqId(30)))].into(), ..Wiring::default() };
@@ -190,10 +190,10 @@ mod tests {
     fn at(ms: u64, list: &[(&str, u64)]) -> Counters {
         let of = |name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
         let queue = list.iter().filter_map(|(n, v)| Some((QueueCounter::from_name(n)?, *v)));
-        let link = Link {
+        let link = LinkCounters {
             counts: of("rx_pause").map(|n| ("rx_pause".to_string(), n)).into_iter().collect(),
             tx: [(0, queue.collect())].into(),
-            ..Link::default()
+            ..LinkCounters::default()
         };
         Counters {
             at_us: ms * 1000,
@@ -203,8 +203,8 @@ mod tests {
         }
     }
 
-    fn after(readings: &[Counters], carrier: bool) -> Stalls {
-        let (mut s, up) = (Stalls::new(), if carrier { [String::from("eth0")].into() } else { BTreeSet::new() });
+    fn after(readings: &[Counters], carrier: bool) -> StallDetector {
+        let (mut s, up) = (StallDetector::new(), if carrier { [String::from("eth0")].into() } else { BTreeSet::new() });
         readings.iter().for_each(|c| s.observe(&layout(), c, &up));
         s
     }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn bytes_in_flight_and_nothing_completed_for_three_seconds() {
         let s = after(&still(&[("irq", 7)]), true);
-        let how = How::NothingCompleted { ms: 3000, bytes: 3028 };
+        let how = StallKind::NothingCompleted { ms: 3000, bytes: 3028 };
         assert_eq!(s.stuck(), [Stuck { dev: "eth0".into(), queue: 0, how }]);
         let s = after(&still(&[("irq", 7)])[..3], true);
         assert_eq!((s.stuck(), s.suspects()), (Vec::new(), true));
@@ -269,7 +269,7 @@ mod tests {
         let readings = |times: [u64; 2]| times.map(|t| at(t * 1000, &[("timeouts", 4 + t), ("bql_inflight", 0)]));
         assert_eq!(after(&readings([0, 0]), true).stuck(), []);
         let s = after(&readings([0, 2]), true);
-        assert_eq!(s.stuck()[0].how, How::TimedOut { times: 2 });
+        assert_eq!(s.stuck()[0].how, StallKind::TimedOut { times: 2 });
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub struct Tunnel {
 
 /// What an interface and its host have against such traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Means {
+pub struct AvailableRemedies {
     /// Name of the interface.
     pub dev: String,
     /// Its driver. `None`: unknown.
@@ -168,7 +168,7 @@ pub struct Means {
     pub tunnels: Vec<Tunnel>,
 }
 
-impl Means {
+impl AvailableRemedies {
     /// The means of `nic`, with the tunnels that were found on its host.
     pub fn of(s: &Snapshot, nic: &Nic, tunnels: Vec<Tunnel>) -> Self {
         let t = &s.topology;
@@ -274,7 +274,7 @@ pub enum Remedy {
 }
 
 /// What helps against a class whose busiest queue is `queue`; empty if no setting of the interface does.
-pub fn remedies(class: TrafficClass, queue: Option<u32>, means: &Means) -> Vec<Remedy> {
+pub fn remedies(class: TrafficClass, queue: Option<u32>, means: &AvailableRemedies) -> Vec<Remedy> {
     let mut out = Vec::new();
     let cpus = means.cpus_beside(queue);
     if class.is_spread_by_rps()

@@ -69,9 +69,9 @@ fn frames_are_as_packet_sockets_see_them() {
     assert_eq!(f.classes()[0].class, TrafficClass::QinQ);
 }
 
-fn means() -> Means {
+fn means() -> AvailableRemedies {
     let tunnel = |dev: &str, kind, rps, threaded| Tunnel { dev: dev.into(), kind, rps, threaded };
-    Means {
+    AvailableRemedies {
         dev: "eth1".into(),
         driver: None,
         cpus: CpuSet::range(0, 3),
@@ -100,7 +100,7 @@ fn remedies_fit_the_class_and_the_interface() {
     );
     // One core alone, or an interrupt that is delivered to an unknown CPU.
     for queue in [2, 3] {
-        let m = Means { rps: [(queue, CpuSet::default())].into(), ..m.clone() };
+        let m = AvailableRemedies { rps: [(queue, CpuSet::default())].into(), ..m.clone() };
         let rps = Remedy::Rps { queue, cpus: CpuSet::range(0, 3), in_effect: false };
         assert_eq!(remedies(TrafficClass::QinQ, Some(queue), &m), [rps]);
     }
@@ -122,12 +122,12 @@ fn remedies_fit_the_class_and_the_interface() {
     for class in [TrafficClass::Fragment, TrafficClass::Mpls, TrafficClass::Arp, TrafficClass::Ports] {
         assert_eq!(remedies(class, Some(0), &m), [], "{class:?}");
     }
-    let none = Means { flow_rules: FlowRules::Unsupported, udp_fields: BTreeMap::new(), ..m };
+    let none = AvailableRemedies { flow_rules: FlowRules::Unsupported, udp_fields: BTreeMap::new(), ..m };
     assert_eq!(remedies(TrafficClass::Esp, Some(0), &none), []);
     assert_eq!(remedies(TrafficClass::Gtp, Some(0), &none), []);
     // Nothing is proposed on the basis of what was not read.
     for class in TrafficClass::ALL {
-        assert_eq!(remedies(class, Some(0), &Means::default()), [], "{class:?}");
+        assert_eq!(remedies(class, Some(0), &AvailableRemedies::default()), [], "{class:?}");
     }
 }
 
@@ -150,7 +150,7 @@ fn means_of_an_interface() {
     s.topology.isolated = Fact::Known(CpuSet::range(6, 7));
     let feature =
         |on, fixed| Fact::Known([(NTUPLE.to_string(), ringwise_model::Feature { on, wanted: on, fixed })].into());
-    let of = |s: &Snapshot| Means::of(s, &s.nics[0], Vec::new());
+    let of = |s: &Snapshot| AvailableRemedies::of(s, &s.nics[0], Vec::new());
     s.nics[0].local_cpus = Fact::Known(CpuSet::range(4, 11));
     for (features, expected) in [
         (feature(true, false), FlowRules::On),
@@ -158,7 +158,7 @@ fn means_of_an_interface() {
         (feature(false, true), FlowRules::Unsupported),
         (Fact::Known(BTreeMap::new()), FlowRules::Unsupported),
         (Fact::Absent, FlowRules::Unsupported),
-        (Fact::not_asked("features"), FlowRules::Unknown),
+        (Fact::not_requested("features"), FlowRules::Unknown),
     ] {
         s.nics[0].features = features;
         assert_eq!(of(&s).flow_rules, expected);

@@ -46,13 +46,13 @@ impl BootRun {
     /// Records that this boot survived, when nothing that this run wrote is in effect any more.
     ///
     /// Errors: the mark cannot be written.
-    pub fn nothing_stays(&self) -> Result<()> {
-        if self.marked { mark::lived(&self.state_dir) } else { Ok(()) }
+    pub fn mark_nothing_in_effect(&self) -> Result<()> {
+        if self.marked { mark::mark_boot_good(&self.state_dir) } else { Ok(()) }
     }
 }
 
 /// Waits for the link of an interface. `false`: it disappeared, or it is not up.
-pub fn link_comes(host: &dyn Host, dev: &str) -> bool {
+pub fn wait_for_link(host: &dyn Host, dev: &str) -> bool {
     let end = Instant::now() + LINK_WITHIN;
     let mut gone = 0;
     loop {

@@ -9,7 +9,7 @@ use ringwise_sys::io_text;
 
 use crate::error::{Error, Result, file};
 use crate::mark::{Fate, Mark, read_mark};
-use crate::mode::{Mode, enabled_service};
+use crate::mode::{BootMode, enabled_service};
 use crate::paths::{APPLIES, FILES, LINKS, SERVICE, WANTS, packaged};
 use crate::place;
 use crate::units::Units;
@@ -48,7 +48,7 @@ impl Installation {
     /// Errors: a masked unit.
     pub fn files(
         &self,
-        mode: Mode,
+        mode: BootMode,
         units: &Units,
         config: Option<(PathBuf, String)>,
     ) -> Result<Vec<(PathBuf, String)>> {
@@ -67,7 +67,7 @@ impl Installation {
     /// that would override those of a package, and what belongs to the other mode.
     ///
     /// Errors: a file that cannot be written; those before it are as they were.
-    pub fn write(&self, mode: Mode, units: &Units, files: &[(PathBuf, String)]) -> Result<()> {
+    pub fn write(&self, mode: BootMode, units: &Units, files: &[(PathBuf, String)]) -> Result<()> {
         place::write_all(files, put)?;
         let link = self.root.join(mode.link());
         if let Some(dir) = link.parent() {
@@ -86,7 +86,7 @@ impl Installation {
     }
 
     /// Whether [`Installation::write`] would change anything.
-    pub fn differs(&self, mode: Mode, units: &Units, files: &[(PathBuf, String)]) -> bool {
+    pub fn differs(&self, mode: BootMode, units: &Units, files: &[(PathBuf, String)]) -> bool {
         let same = |(path, text): &(PathBuf, String)| std::fs::read_to_string(path).is_ok_and(|t| t == *text);
         !files.iter().all(same)
             || std::fs::read_link(self.root.join(mode.link())).ok() != Some(self.service(mode, units))
@@ -95,7 +95,7 @@ impl Installation {
     }
 
     /// Where the link that enables the unit points to.
-    fn service(&self, mode: Mode, units: &Units) -> PathBuf {
+    fn service(&self, mode: BootMode, units: &Units) -> PathBuf {
         match self.has_packaged(units) {
             true => format!("/{}", packaged(mode.unit())).into(),
             false => format!("/{}", mode.unit()).into(),
@@ -103,23 +103,23 @@ impl Installation {
     }
 
     /// Units of an earlier `persist` that would override those of a package.
-    pub fn overriding(&self, mode: Mode, units: &Units) -> Vec<PathBuf> {
+    pub fn overriding(&self, mode: BootMode, units: &Units) -> Vec<PathBuf> {
         if self.has_packaged(units) { self.own(mode).collect() } else { Vec::new() }
     }
 
     /// What an earlier `persist` left for the other mode: its link and its units.
-    pub fn replaced(&self, mode: Mode) -> Vec<PathBuf> {
+    pub fn replaced(&self, mode: BootMode) -> Vec<PathBuf> {
         let link = self.root.join(mode.other().link());
         place::enables(&link).then_some(link).into_iter().chain(self.own(mode.other())).collect()
     }
 
     /// Whether [`Installation::write`] disables the service, which a boot starts until then.
-    pub fn disables_service(&self, mode: Mode) -> bool {
-        mode == Mode::AtBoot && place::enables(&self.root.join(Mode::Service.link()))
+    pub fn disables_service(&self, mode: BootMode) -> bool {
+        mode == BootMode::AtBoot && place::enables(&self.root.join(BootMode::Service.link()))
     }
 
     /// Files that `persist` wrote.
-    fn own(&self, mode: Mode) -> impl Iterator<Item = PathBuf> {
+    fn own(&self, mode: BootMode) -> impl Iterator<Item = PathBuf> {
         mode.files().map(|p| self.root.join(p)).filter(|p| p.is_file() && !place::foreign(p))
     }
 
@@ -148,7 +148,7 @@ pub fn remove(files: &[PathBuf]) -> Result<()> {
 }
 
 /// What the next boot applies, by the files below `root`.
-pub fn kept(root: &Path, state_dir: &Path) -> Boot {
+pub fn next_boot(root: &Path, state_dir: &Path) -> Boot {
     if let Some(unit) = enabled_service(root) {
         return match applied_by(&unit, root, state_dir) {
             Boot::Applies { config } => Boot::Service { config: Some(config) },
@@ -201,35 +201,35 @@ mod tests {
     fn units_of_a_package_are_enabled_and_not_written() {
         let dir = Dir::new();
         let installation = Installation::below(&dir.0);
-        let own = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
-        assert!(installation.differs(Mode::AtBoot, &UNITS, &own));
-        installation.write(Mode::AtBoot, &UNITS, &own).unwrap();
-        assert!(!installation.differs(Mode::AtBoot, &UNITS, &own), "a second run changes nothing");
-        assert!(installation.differs(Mode::Service, &UNITS, &[]), "the other mode does");
+        let own = installation.files(BootMode::AtBoot, &UNITS, None).unwrap();
+        assert!(installation.differs(BootMode::AtBoot, &UNITS, &own));
+        installation.write(BootMode::AtBoot, &UNITS, &own).unwrap();
+        assert!(!installation.differs(BootMode::AtBoot, &UNITS, &own), "a second run changes nothing");
+        assert!(installation.differs(BootMode::Service, &UNITS, &[]), "the other mode does");
         let link = dir.0.join(WANTS);
         assert_eq!((own.len(), std::fs::read_link(&link).unwrap()), (5, Path::new("/").join(SERVICE)));
-        assert!(installation.overriding(Mode::AtBoot, &UNITS).is_empty(), "without a package they are needed");
+        assert!(installation.overriding(BootMode::AtBoot, &UNITS).is_empty(), "without a package they are needed");
         for (path, text) in UNITS.packaged() {
             put(&dir.0.join(path), &text).unwrap();
         }
-        assert_eq!(installation.overriding(Mode::AtBoot, &UNITS).len(), 5);
-        assert!(installation.files(Mode::AtBoot, &UNITS, None).unwrap().is_empty());
-        installation.write(Mode::AtBoot, &UNITS, &[]).unwrap();
+        assert_eq!(installation.overriding(BootMode::AtBoot, &UNITS).len(), 5);
+        assert!(installation.files(BootMode::AtBoot, &UNITS, None).unwrap().is_empty());
+        installation.write(BootMode::AtBoot, &UNITS, &[]).unwrap();
         assert_eq!(std::fs::read_link(&link).unwrap(), Path::new("/usr/lib/systemd/system/ringwise.service"));
         assert!(own.iter().all(|(p, _)| !p.exists()), "they would override the package's");
         assert_eq!(installation.installed(), (vec![link.clone()], Vec::new()), "persist --remove disables them");
         // Another configuration needs units of its own, which override those of the package.
         let other = Units { config: "/etc/other.toml", ..UNITS };
-        assert_eq!(installation.files(Mode::AtBoot, &other, None).unwrap().len(), 5);
+        assert_eq!(installation.files(BootMode::AtBoot, &other, None).unwrap().len(), 5);
         // So does a service that does not follow the load.
         let still = Units { follow: false, ..UNITS };
-        let files = installation.files(Mode::Service, &still, None).unwrap();
+        let files = installation.files(BootMode::Service, &still, None).unwrap();
         assert!(
             matches!(files.as_slice(), [(path, text)] if *path == dir.0.join(DAEMON) && text.contains(" daemon --follow off\n"))
         );
         put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
         let config = DEFAULT_CONFIG.to_string();
-        assert_eq!(kept(&dir.0, &dir.0.join("state")), Boot::Applies { config });
+        assert_eq!(next_boot(&dir.0, &dir.0.join("state")), Boot::Applies { config });
     }
 
     #[test]
@@ -237,59 +237,67 @@ mod tests {
         let dir = Dir::new();
         let root = dir.0.clone();
         let state = root.join("var/lib/ringwise");
-        assert_eq!(kept(&root, &state), Boot::Nothing);
+        assert_eq!(next_boot(&root, &state), Boot::Nothing);
         for f in [SERVICE, WANTS, "etc/x.toml"] {
             std::fs::create_dir_all(root.join(f).parent().unwrap()).unwrap();
             std::fs::write(root.join(f), format!("[Service]\n{}\n", names("/etc/x.toml"))).unwrap();
         }
         let config = "/etc/x.toml".to_string();
-        assert_eq!(kept(&root, &state), Boot::Applies { config: config.clone() });
+        assert_eq!(next_boot(&root, &state), Boot::Applies { config: config.clone() });
         write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
-        assert_eq!(kept(&root, &state), Boot::Skipped { unix_time: 7 });
+        assert_eq!(next_boot(&root, &state), Boot::Skipped { unix_time: 7 });
         forget(&state).unwrap();
         std::fs::remove_file(root.join("etc/x.toml")).unwrap();
-        assert_eq!(kept(&root, &state), Boot::Missing { config });
+        assert_eq!(next_boot(&root, &state), Boot::Missing { config });
         std::fs::write(root.join(SERVICE), "[Service]\n").unwrap();
-        assert!(matches!(kept(&root, &state), Boot::Unknown { .. }));
+        assert!(matches!(next_boot(&root, &state), Boot::Unknown { .. }));
     }
 
     #[test]
     fn the_service_replaces_the_units_and_the_other_way_round() {
         let dir = Dir::new();
         let (installation, state) = (Installation::below(&dir.0), dir.0.join("state"));
-        let at_boot = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
-        installation.write(Mode::AtBoot, &UNITS, &at_boot).unwrap();
-        let service = installation.files(Mode::Service, &UNITS, None).unwrap();
+        let at_boot = installation.files(BootMode::AtBoot, &UNITS, None).unwrap();
+        installation.write(BootMode::AtBoot, &UNITS, &at_boot).unwrap();
+        let service = installation.files(BootMode::Service, &UNITS, None).unwrap();
         assert_eq!(service.iter().map(|(p, _)| p.clone()).collect::<Vec<_>>(), [dir.0.join(DAEMON)]);
-        assert_eq!(installation.replaced(Mode::Service).len(), 6, "five files and their link");
-        installation.write(Mode::Service, &UNITS, &service).unwrap();
+        assert_eq!(installation.replaced(BootMode::Service).len(), 6, "five files and their link");
+        installation.write(BootMode::Service, &UNITS, &service).unwrap();
         assert_eq!(std::fs::read_link(dir.0.join(DAEMON_WANTS)).unwrap(), Path::new("/").join(DAEMON));
         assert_eq!(installation.installed(), (vec![dir.0.join(DAEMON_WANTS), dir.0.join(DAEMON)], Vec::new()));
-        assert!(installation.replaced(Mode::Service).is_empty());
-        assert_eq!(kept(&dir.0, &state), Boot::Service { config: None }, "the default file is not needed");
+        assert!(installation.replaced(BootMode::Service).is_empty());
+        assert_eq!(next_boot(&dir.0, &state), Boot::Service { config: None }, "the default file is not needed");
         put(&dir.0.join("etc/ringwise/ringwise.toml"), "").unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
+        assert_eq!(next_boot(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
         write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Skipped { unix_time: 7 }, "the service applies the file no more either");
+        assert_eq!(
+            next_boot(&dir.0, &state),
+            Boot::Skipped { unix_time: 7 },
+            "the service applies the file no more either"
+        );
         forget(&state).unwrap();
         // Units of 0.1 that stay enabled beside the service apply nothing.
         let link = dir.0.join(WANTS);
         at_boot.iter().for_each(|(p, t)| put(p, t).unwrap());
         symlink(Path::new("/").join(SERVICE), &link).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
+        assert_eq!(next_boot(&dir.0, &state), Boot::Service { config: Some(DEFAULT_CONFIG.into()) });
         // A masked unit stays masked, in both modes.
         std::fs::remove_file(dir.0.join(SERVICE)).unwrap();
         symlink("/dev/null", dir.0.join(SERVICE)).unwrap();
-        assert!(matches!(installation.files(Mode::AtBoot, &UNITS, None), Err(Error::Masked(_))));
-        assert!(!installation.replaced(Mode::Service).contains(&dir.0.join(SERVICE)));
+        assert!(matches!(installation.files(BootMode::AtBoot, &UNITS, None), Err(Error::Masked(_))));
+        assert!(!installation.replaced(BootMode::Service).contains(&dir.0.join(SERVICE)));
         std::fs::remove_file(dir.0.join(SERVICE)).unwrap();
-        let at_boot = installation.files(Mode::AtBoot, &UNITS, None).unwrap();
-        installation.write(Mode::AtBoot, &UNITS, &at_boot).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Applies { config: DEFAULT_CONFIG.into() });
+        let at_boot = installation.files(BootMode::AtBoot, &UNITS, None).unwrap();
+        installation.write(BootMode::AtBoot, &UNITS, &at_boot).unwrap();
+        assert_eq!(next_boot(&dir.0, &state), Boot::Applies { config: DEFAULT_CONFIG.into() });
         assert!(!dir.0.join(DAEMON).exists() && dir.0.join(DAEMON_WANTS).symlink_metadata().is_err());
         let other = Units { config: "/etc/other.toml", ..UNITS };
-        let files = installation.files(Mode::Service, &other, None).unwrap();
-        installation.write(Mode::Service, &other, &files).unwrap();
-        assert_eq!(kept(&dir.0, &state), Boot::Missing { config: "/etc/other.toml".into() }, "a named file is needed");
+        let files = installation.files(BootMode::Service, &other, None).unwrap();
+        installation.write(BootMode::Service, &other, &files).unwrap();
+        assert_eq!(
+            next_boot(&dir.0, &state),
+            Boot::Missing { config: "/etc/other.toml".into() },
+            "a named file is needed"
+        );
     }
 }

@@ -19,11 +19,11 @@ mod paths;
 mod place;
 mod units;
 
-pub use boot_run::{BootRun, link_comes};
+pub use boot_run::{BootRun, wait_for_link};
 pub use conflicts::conflicts;
 pub use error::{Class, Error, Next, Result};
-pub use installation::{Installation, kept, remove};
-pub use mark::{forget, has_yet_to_live, lived};
-pub use mode::{Mode, service_is_enabled};
+pub use installation::{Installation, next_boot, remove};
+pub use mark::{forget, is_boot_unproven, mark_boot_good};
+pub use mode::{BootMode, service_is_enabled};
 pub use place::config_refused;
 pub use units::Units;

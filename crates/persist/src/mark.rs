@@ -102,7 +102,7 @@ pub(crate) fn applying(state_dir: &Path, unix_time: u64) -> Result<()> {
 /// Records that the host was up long enough, or that everything was put back.
 ///
 /// Errors: the mark cannot be read or written.
-pub fn lived(state_dir: &Path) -> Result<()> {
+pub fn mark_boot_good(state_dir: &Path) -> Result<()> {
     match read_mark(state_dir)? {
         Some(mark) if mark.fate == Fate::Applying => write_mark(state_dir, &Mark { fate: Fate::Lived, ..mark }),
         _ => Ok(()),
@@ -113,7 +113,7 @@ pub fn lived(state_dir: &Path) -> Result<()> {
 /// five minutes itself.
 ///
 /// Errors: the mark cannot be read.
-pub fn has_yet_to_live(state_dir: &Path) -> Result<bool> {
+pub fn is_boot_unproven(state_dir: &Path) -> Result<bool> {
     let id = boot_id()?;
     Ok(read_mark(state_dir)?.is_some_and(|m| m.fate == Fate::Applying && m.boot_id == id))
 }
@@ -190,12 +190,12 @@ mod tests {
         decide(&d, "one").expect("a late interface of the same boot");
         assert!(decide(&d, "two").is_err(), "the next boot");
         assert_eq!(read_mark(&d).unwrap().unwrap(), mark("one", Fate::Skipped));
-        lived(&d).unwrap();
+        mark_boot_good(&d).unwrap();
         assert!(decide(&d, "three").is_err(), "and every later one, until the user runs persist");
         forget(&d).unwrap();
         decide(&d, "three").unwrap();
         write_mark(&d, &mark("three", Fate::Applying)).unwrap();
-        lived(&d).unwrap();
+        mark_boot_good(&d).unwrap();
         decide(&d, "four").expect("that one lived");
         std::fs::write(mark_file(&d), "{").unwrap();
         assert!(decide(&d, "five").is_err(), "a mark that cannot be read is no leave");
@@ -205,19 +205,19 @@ mod tests {
     #[test]
     fn only_this_boot_has_yet_to_live() {
         let d = dir("yet");
-        assert!(!has_yet_to_live(&d).unwrap(), "nothing was applied");
+        assert!(!is_boot_unproven(&d).unwrap(), "nothing was applied");
         applying(&d, 7).unwrap();
-        assert!(has_yet_to_live(&d).unwrap());
-        lived(&d).unwrap();
-        assert!(!has_yet_to_live(&d).unwrap());
+        assert!(is_boot_unproven(&d).unwrap());
+        mark_boot_good(&d).unwrap();
+        assert!(!is_boot_unproven(&d).unwrap());
         write_mark(&d, &Mark { format: FORMAT, boot_id: "another".into(), unix_time: 7, fate: Fate::Applying })
             .unwrap();
-        assert!(!has_yet_to_live(&d).unwrap(), "that boot is over");
+        assert!(!is_boot_unproven(&d).unwrap(), "that boot is over");
         std::fs::remove_dir_all(d).unwrap();
     }
 
     #[test]
-    fn one_at_a_time_and_nobody_waits_for_ever() {
+    fn one_at_a_time_and_with_a_bounded_wait() {
         let d = dir("alone");
         let first = alone(&d, Duration::ZERO, "ringwise apply --boot").unwrap();
         let why = alone(&d, Duration::from_millis(150), "x").unwrap_err().to_string();

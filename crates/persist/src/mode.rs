@@ -15,14 +15,14 @@ const UNIT: &str = "ringwise-daemon.service";
 /// What applies the configuration at boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum BootMode {
     /// `ringwise.service`, once, and `ringwise@.service` when an interface appears.
     AtBoot,
     /// `ringwise-daemon.service`, which keeps it as well.
     Service,
 }
 
-impl Mode {
+impl BootMode {
     pub(crate) fn other(self) -> Self {
         match self {
             Self::AtBoot => Self::Service,
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_file_belongs_to_one_mode() {
-        let both: Vec<_> = Mode::AtBoot.files().chain(Mode::Service.files()).collect();
+        let both: Vec<_> = BootMode::AtBoot.files().chain(BootMode::Service.files()).collect();
         assert_eq!(both, FILES);
     }
 }

@@ -12,7 +12,7 @@ use ringwise_model::{Goal, Sample, TrafficSample};
 use crate::dev::Dev;
 use crate::machine::{Class, Machine};
 use crate::place::Placements;
-use crate::sampled_groups::{FEWEST_FRAMES_PER_S, PlacementChoice, SampledPlacement, Undecided};
+use crate::sampled_groups::{FEWEST_FRAMES_PER_S, GroupsUndecided, PlacementChoice, SampledPlacement};
 use crate::shares;
 
 /// What a busy second thread adds to the time that a core needs, in parts of its own time.
@@ -264,12 +264,12 @@ fn units(
     devs: &[Dev],
     sample: &TrafficSample,
     configured: &BTreeSet<Address>,
-) -> Result<Vec<BusyUnit>, Undecided> {
+) -> Result<Vec<BusyUnit>, GroupsUndecided> {
     let mut out = Vec::new();
     for (dev, d) in devs.iter().enumerate() {
-        let interface = sample.interface(d.name()).ok_or(Undecided::NotCounted)?;
+        let interface = sample.interface(d.name()).ok_or(GroupsUndecided::NotCounted)?;
         let packets_of = |queue: u32| interface.queues.iter().find(|q| q.queue == queue).and_then(|q| q.packets);
-        let each: Vec<u64> = (0..d.rx_now).map(packets_of).collect::<Option<_>>().ok_or(Undecided::NotCounted)?;
+        let each: Vec<u64> = (0..d.rx_now).map(packets_of).collect::<Option<_>>().ok_or(GroupsUndecided::NotCounted)?;
         let all = each.iter().fold(0u64, |sum, n| sum.saturating_add(*n)) as f64;
         let movable = keeps_queues(d, configured) && d.rx > 1;
         let part = |q: usize| match d.channels {
@@ -307,7 +307,7 @@ pub(crate) fn place(
     let taken = match sample {
         Sample::Taken(taken) => taken,
         Sample::NotTaken(why) => {
-            let choice = PlacementChoice::Kept { why: Undecided::NotSampled { why: *why } };
+            let choice = PlacementChoice::Kept { why: GroupsUndecided::NotSampled { why: *why } };
             return Some(SampledPlacement { duration_ms: None, choice });
         }
     };
@@ -321,14 +321,14 @@ fn choose(
     places: &Placements,
     sample: &TrafficSample,
     configured: &BTreeSet<Address>,
-) -> Result<PlacementChoice, Undecided> {
+) -> Result<PlacementChoice, GroupsUndecided> {
     if !devs.iter().any(|d| keeps_queues(d, configured)) {
-        return Err(Undecided::QueuesChange);
+        return Err(GroupsUndecided::QueuesChange);
     }
     let units = units(m, devs, sample, configured)?;
     let packets = units.iter().map(|u| u.packets).sum::<f64>() as u64;
     if packets == 0 || packets.saturating_mul(1000) < FEWEST_FRAMES_PER_S.saturating_mul(sample.duration_ms) {
-        return Err(Undecided::NoTraffic { frames: packets });
+        return Err(GroupsUndecided::NoTraffic { frames: packets });
     }
     let permitted = Permitted::new(devs, places);
     let without = Layout::new(m, units);

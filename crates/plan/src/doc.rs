@@ -65,7 +65,7 @@ pub struct Plan {
     pub sampled_placement: Option<SampledPlacement>,
     /// The best CPUs for programs, by device and group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub programs: Vec<Program>,
+    pub programs: Vec<ProgramPlacement>,
     /// Facts that the plan cannot know, and what to do about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
@@ -166,7 +166,7 @@ pub struct ProposedChange {
 
 impl ProposedChange {
     /// Whether the user configured it, on the command line or in a file.
-    pub fn is_named(&self) -> bool {
+    pub fn is_user_configured(&self) -> bool {
         matches!(self.reason, Reason::Configured { .. } | Reason::QueuesRequested { .. })
     }
 }
@@ -207,7 +207,7 @@ impl NotPossible {
     }
 
     /// Whether the user configured it: on the command line or in a file, as a setting or as a number of queues.
-    pub fn is_named(&self) -> bool {
+    pub fn is_user_configured(&self) -> bool {
         let queues = self.needed && matches!(self.address, Some(Address::Channels { .. }));
         queues || matches!(self.why, Obstacle::Configured { .. })
     }
@@ -312,7 +312,7 @@ pub struct Group {
 
 /// Proposed CPUs for the programs of a device or group; ringwise moves no program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub struct ProgramPlacement {
     /// Interface whose packets the programs receive or send.
     pub dev: String,
     /// Name of a [`Group`] of the device. `None`: all its queues.

@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Setting, irq as knob_irq};
 use ringwise_model::{Confidence, CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
-use crate::entries::Entry;
+use crate::entries::PlannedSetting;
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::{DevLayout, DoubledCore, Expected, Placed, goal, shares};
 
@@ -328,7 +328,7 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
 /// Planned XPS masks, by interface and queue.
 type Masks<'a> = BTreeMap<(&'a str, u32), &'a CpuSet>;
 
-fn planned_masks(entries: &[Entry]) -> Masks<'_> {
+fn planned_masks(entries: &[PlannedSetting]) -> Masks<'_> {
     let masks = entries.iter().filter_map(|(_, setting, _)| match setting {
         Setting::XpsCpus { dev, queue, cpus } => Some(((dev.as_str(), *queue), cpus)),
         _ => None,
@@ -350,7 +350,7 @@ fn unmasked(m: &Machine, d: &Dev, queues: u32, planned: Option<&Masks>) -> Optio
     Some(m.topo.online.difference(&all).len() as f64)
 }
 
-pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[Entry]) -> Vec<Expected> {
+pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[PlannedSetting]) -> Vec<Expected> {
     let mut out = Vec::new();
     let (all, masks) = (gain_of_all(m, devs), planned_masks(entries));
     for d in devs {
@@ -398,7 +398,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
         worse.for_each(|e| {
             let unit = e.unit.clone();
-            tell(e, gain(m, d, devs, intent, &all, &unit));
+            add_benefit(e, gain(m, d, devs, intent, &all, &unit));
         });
     }
     if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
@@ -411,7 +411,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
             b.map_or_else(|| format!("{text}; now unknown"), |b| format!("{text} instead of {b:.0}"))
         });
         if let Some(e) = out.last_mut().filter(|e| apart && e.unit == unit && e.after > e.before) {
-            tell(e, Some(APART.into()));
+            add_benefit(e, Some(APART.into()));
         }
         if let Some((was, is)) = modelled_load(m, devs) {
             push(&mut out, None, Some(was), Some(is), MODELLED_LOAD, |_, _| {
@@ -421,7 +421,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
                 )
             });
             if let Some(e) = out.last_mut().filter(|_| is > was) {
-                tell(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, MODELLED_LOAD)));
+                add_benefit(e, devs.iter().find_map(|d| gain(m, d, devs, intent, &all, MODELLED_LOAD)));
             }
         }
     }
@@ -449,7 +449,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent, entries: &[En
             });
             if let Some(e) = out.last_mut().filter(|_| b.is_some_and(|b| b < f64::from(a))) {
                 let leaves = |d: &&Dev| off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 > b.0);
-                tell(e, devs.iter().find(leaves).and_then(|d| gain_far(m, d, intent)));
+                add_benefit(e, devs.iter().find(leaves).and_then(|d| gain_far(m, d, intent)));
             }
         }
     }
@@ -463,7 +463,7 @@ fn percent(value: f64, digits: usize) -> String {
 }
 
 /// Interrupts of queues that may move among several CPUs. `None`: the number stays the same, or an affinity is unknown.
-pub(crate) fn free_to_move(devs: &[Dev], entries: &[Entry]) -> Option<Expected> {
+pub(crate) fn free_to_move(devs: &[Dev], entries: &[PlannedSetting]) -> Option<Expected> {
     let planned: BTreeMap<&Address, &CpuSet> = entries
         .iter()
         .filter_map(|(address, setting, step)| match setting {
@@ -489,7 +489,7 @@ pub(crate) fn free_to_move(devs: &[Dev], entries: &[Entry]) -> Option<Expected> 
     });
     let mut e = out.pop()?;
     if after > before {
-        tell(&mut e, Some("as requested".into()));
+        add_benefit(&mut e, Some("as requested".into()));
     }
     Some(e)
 }
@@ -534,7 +534,7 @@ fn nearby_instead(m: &Machine, d: &Dev, zone: &Zone, intent: &Intent) -> String 
 }
 
 /// Adds the benefit to a number that grows.
-fn tell(e: &mut Expected, gain: Option<String>) {
+fn add_benefit(e: &mut Expected, gain: Option<String>) {
     if let Some(gain) = gain {
         e.text.push_str(&format!(": {gain}"));
         e.worth = Some(gain);

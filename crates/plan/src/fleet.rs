@@ -85,7 +85,7 @@ impl PlannedHost {
     /// The short form of a plan for the capture `file`.
     pub fn of<'a>(plan: &Plan, file: &str, driver: impl Fn(&str) -> &'a str) -> Self {
         let name = plan.host.name.known().filter(|n| *n != "(none)");
-        let named = plan.left_out.iter().filter(|l| l.is_named()).count();
+        let named = plan.left_out.iter().filter(|l| l.is_user_configured()).count();
         Self {
             file: file.to_string(),
             host: name.cloned(),
@@ -93,7 +93,7 @@ impl PlannedHost {
             goal: plan.intent.goal,
             steps: plan.steps.len(),
             interrupts_traffic: plan.interrupts_traffic(),
-            not_planned: named + plan.refused.iter().filter(|r| r.is_named()).count(),
+            not_planned: named + plan.refused.iter().filter(|r| r.is_user_configured()).count(),
         }
     }
 }

@@ -4,7 +4,7 @@ use ringwise_knob::{Address, Setting, coalesce};
 
 use crate::Expected;
 use crate::dev::Dev;
-use crate::entries::Entry;
+use crate::entries::PlannedSetting;
 use crate::moderation::driver;
 
 const WORTH: &str = "longer intervals need less CPU time";
@@ -14,8 +14,8 @@ const WORTH: &str = "longer intervals need less CPU time";
 const SHORT_USECS: u32 = 20;
 
 /// One number for each interface with another fixed interval. `before` is `None` where the interval is adaptive now.
-pub(crate) fn expected(devs: &[Dev], entries: &[Entry]) -> Vec<Expected> {
-    let change = |(address, to, step): &Entry| {
+pub(crate) fn expected(devs: &[Dev], entries: &[PlannedSetting]) -> Vec<Expected> {
+    let change = |(address, to, step): &PlannedSetting| {
         let (Address::Coalesce { dev }, Setting::Coalesce { params, .. }) = (address, to) else { return None };
         let d = devs.iter().find(|d| d.name() == dev)?;
         let from = step.as_ref()?.from.known()?;

@@ -66,7 +66,7 @@ mod xps;
 pub use arfs::arfs_drivers;
 pub use doc::{
     ControlPathCut, DevLayout, DoubledCore, Expected, Group, KeptChange, NotPossible, Outage, Placed, Plan, PlanHost,
-    Program, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
+    ProgramPlacement, ProposedChange, SCHEMA, SkippedInterface, UnknownPath, VERSION,
 };
 pub use effect::MODELLED_LOAD;
 pub use goal::{in_full, ports_alike};
@@ -83,8 +83,8 @@ pub use refusal::{InvalidSetting, Refusal};
 pub use rps::rps_helpers;
 pub use rules::{RuleText, explain_rule, rules};
 pub use sampled_groups::{
-    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, SMALL_FRAME_BYTES, SampledGroups,
-    SampledPlacement, Undecided,
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, GroupsUndecided, PlacementChoice, SMALL_FRAME_BYTES,
+    SampledGroups, SampledPlacement,
 };
 pub use score::{Score, score};
-pub use xps::{lays_xps_out, xps_masks};
+pub use xps::{chooses_xps_masks, xps_masks};

@@ -5,7 +5,7 @@ mod text;
 
 use ringwise_knob::Setting;
 use ringwise_knob::rss::TableError;
-use ringwise_model::{Coded, ConfiguredBy, CpuSet, Dir};
+use ringwise_model::{ConfiguredBy, CpuSet, Dir, ReasonFields};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -250,7 +250,7 @@ impl Serialize for Mistake {
             return kept.serialize(s);
         }
         let named = Self::serialize(self, serde_json::value::Serializer).map_err(serde::ser::Error::custom)?;
-        let Coded { code, facts, .. } = Coded::new(String::new(), named);
+        let ReasonFields { code, facts, .. } = ReasonFields::new(String::new(), named);
         MistakeParts { found: self.found(), right: self.right(), code, facts }.serialize(s)
     }
 }
@@ -258,7 +258,7 @@ impl Serialize for Mistake {
 impl<'de> Deserialize<'de> for Mistake {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let parts = MistakeParts::deserialize(d)?;
-        let coded = Coded { why: String::new(), code: parts.code.clone(), facts: parts.facts.clone() };
+        let coded = ReasonFields { why: String::new(), code: parts.code.clone(), facts: parts.facts.clone() };
         let known = coded.named().and_then(|named| Self::deserialize(named).ok());
         Ok(known.unwrap_or(Self::Other(parts)))
     }

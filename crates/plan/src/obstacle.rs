@@ -5,7 +5,7 @@ mod text;
 
 use ringwise_knob::Setting;
 use ringwise_knob::learned::LearnedWrite;
-use ringwise_model::{Coded, ConfiguredBy, FlowsUnknown, Immovable, Rule, Unread, User};
+use ringwise_model::{ConfiguredBy, FlowsUnknown, Immovable, ReasonFields, Rule, Unread, User};
 use serde::{Deserialize, Serialize};
 
 /// In JSON `why` (the text) beside `code` and `facts`.
@@ -366,7 +366,7 @@ pub enum Obstacle {
     },
     /// Written by another version of ringwise; kept as it was read.
     #[serde(skip)]
-    Other(Coded),
+    Other(ReasonFields),
 }
 
 /// The queues that exist only after a channel change that was skipped.
@@ -456,7 +456,7 @@ mod tests {
     fn texts_of_earlier_versions_and_codes_of_later_ones_are_kept() {
         let old = json!({ "dev": "eth1", "why": "the moon is full" });
         let l: SkippedInterface = serde_json::from_value(old.clone()).unwrap();
-        let kept = Coded { why: "the moon is full".into(), code: None, facts: None };
+        let kept = ReasonFields { why: "the moon is full".into(), code: None, facts: None };
         assert_eq!((&l.why, serde_json::to_value(&l).unwrap()), (&Obstacle::Other(kept), old));
         for later in [
             json!({ "dev": "eth1", "why": "because", "code": "a_later_one", "facts": { "x": 1 } }),

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ringwise_model::{CpuSet, Flow, GroupWish, NodeId, Snapshot, Unread};
 use serde::Serialize;
 
-use crate::Program;
+use crate::ProgramPlacement;
 
 /// A process that waits for packets from a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,13 +79,13 @@ pub struct ProgramReport {
 /// no limit.
 pub fn program_cpus(
     s: &Snapshot,
-    proposals: &[Program],
+    proposals: &[ProgramPlacement],
     groups: &[GroupWish],
     listening: &[ListeningProgram],
 ) -> Vec<ProgramCpus> {
     let mut out: Vec<ProgramCpus> = Vec::new();
     for l in listening {
-        let mine: Vec<&Program> = proposals.iter().filter(|p| is_for(s, p, groups, l)).collect();
+        let mine: Vec<&ProgramPlacement> = proposals.iter().filter(|p| is_for(s, p, groups, l)).collect();
         let Some((proposed, many)) = together(s, &mine) else { continue };
         let is_within = |cpus: &CpuSet| l.allowed.is_subset(cpus);
         let proposed_for_many = match many {
@@ -113,7 +113,7 @@ pub fn program_cpus(
     out
 }
 
-fn is_for(s: &Snapshot, p: &Program, groups: &[GroupWish], l: &ListeningProgram) -> bool {
+fn is_for(s: &Snapshot, p: &ProgramPlacement, groups: &[GroupWish], l: &ListeningProgram) -> bool {
     let on_dev = |socket: &&ListeningSocket| {
         let a = socket.address;
         a.is_unspecified() || s.interfaces_with(a).iter().any(|n| n.name() == p.dev)
@@ -144,16 +144,16 @@ enum ForMany {
 }
 
 /// The proposals for a program that uses several interfaces: those of one node together; of different nodes there is no limit.
-fn together(s: &Snapshot, all: &[&Program]) -> Option<(CpuSet, ForMany)> {
+fn together(s: &Snapshot, all: &[&ProgramPlacement]) -> Option<(CpuSet, ForMany)> {
     let t = &s.topology;
-    let nodes = |p: &&Program| -> BTreeSet<Option<NodeId>> { p.cpus.iter().map(|c| t.node_of(c)).collect() };
+    let nodes = |p: &&ProgramPlacement| -> BTreeSet<Option<NodeId>> { p.cpus.iter().map(|c| t.node_of(c)).collect() };
     let first = nodes(all.first()?);
     if all.iter().any(|p| nodes(p) != first) {
         return None;
     }
     let few = all.iter().fold(CpuSet::new(), |sum, p| sum.union(&p.cpus));
     // Every program of a group has the same proposal.
-    let of = |p: &&Program| if p.group.is_some() { Some(p.cpus.clone()) } else { p.node_cpus.clone() };
+    let of = |p: &&ProgramPlacement| if p.group.is_some() { Some(p.cpus.clone()) } else { p.node_cpus.clone() };
     let many = all.iter().map(of).collect::<Option<Vec<CpuSet>>>();
     let many = many.map(|all| all.iter().fold(CpuSet::new(), |sum, c| sum.union(c)));
     let many = match many {

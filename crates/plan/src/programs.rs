@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use ringwise_model::{CpuSet, Flow, Goal, Intent, Nic, NodeId, Snapshot, Topology};
 
-use crate::Program;
+use crate::ProgramPlacement;
 use crate::dev::Dev;
 use crate::goal;
 use crate::groups::QueueGroup;
@@ -33,7 +33,7 @@ pub(crate) fn plan(
     usable: &[bool],
     intent: &Intent,
     advice: &mut Messages,
-) -> Vec<Program> {
+) -> Vec<ProgramPlacement> {
     let interrupts = interrupts(s, m, devs);
     let mut out = Vec::new();
     let mut add = |d: &Dev, team: Option<&QueueGroup>, found| match found {
@@ -144,13 +144,14 @@ pub fn affinity_of_others(s: &Snapshot, is_planned: impl Fn(&str) -> bool) -> im
 }
 
 /// Whoever isolated CPUs for a program expects it there. Only the user knows.
-fn note_isolated(m: &Machine, proposals: &[Program], advice: &mut Messages) {
+fn note_isolated(m: &Machine, proposals: &[ProgramPlacement], advice: &mut Messages) {
     let isolated = m.topo.isolated_all().intersection(&m.topo.online);
     if isolated.is_empty() || proposals.is_empty() {
         return;
     }
-    let proposed =
-        |p: &Program| p.cpus.intersects(&isolated) || p.node_cpus.as_ref().is_some_and(|c| c.intersects(&isolated));
+    let proposed = |p: &ProgramPlacement| {
+        p.cpus.intersects(&isolated) || p.node_cpus.as_ref().is_some_and(|c| c.intersects(&isolated))
+    };
     let are = if isolated.len() == 1 { format!("CPU {isolated} is") } else { format!("CPUs {isolated} are") };
     let which = match proposals.iter().any(proposed) {
         true => "and among",
@@ -163,7 +164,7 @@ fn note_isolated(m: &Machine, proposals: &[Program], advice: &mut Messages) {
 }
 
 enum Found {
-    Proposal(Box<Program>),
+    Proposal(Box<ProgramPlacement>),
     /// Streams need a core without queues, and none is free.
     NoFreeCore,
     Nothing,
@@ -259,7 +260,7 @@ fn one(
     let is_remote = matches!(d.near, Near::Node(home) if cpus.iter().all(|c| m.topo.node_of(c) != Some(home)));
     let remote = if is_remote { "; all of them are on other nodes than the interface" } else { "" };
     let beside_interrupts = if node_cpus.is_some() { beside_interrupts } else { CpuSet::new() };
-    Found::Proposal(Box::new(Program {
+    Found::Proposal(Box::new(ProgramPlacement {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
         names,

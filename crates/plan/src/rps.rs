@@ -262,7 +262,7 @@ mod tests {
 
     /// Masks that replaced those of ringwise: the plan asks about them, keeps them or undoes them, as elsewhere.
     #[test]
-    fn a_mask_that_was_changed_by_hand_is_not_left_out() {
+    fn a_manually_changed_mask_is_not_skipped() {
         let s = with_masks("ppp");
         let mask = |q, cpus: &str| Setting::RpsCpus { dev: "eth0".into(), queue: q, cpus: cpus.parse().unwrap() };
         let hand = |q| ringwise_knob::ManualChange {

@@ -59,7 +59,7 @@ pub enum PlacementChoice {
     /// As without a sample.
     Kept {
         /// Why the sample does not decide.
-        why: Undecided,
+        why: GroupsUndecided,
     },
 }
 
@@ -94,7 +94,7 @@ pub enum GroupSizes {
     /// As without a sample.
     Kept {
         /// Why the sample does not decide.
-        why: Undecided,
+        why: GroupsUndecided,
     },
 }
 
@@ -124,14 +124,14 @@ pub enum BulkPolicy {
     /// As without a sample.
     Kept {
         /// Why the sample does not decide.
-        why: Undecided,
+        why: GroupsUndecided,
     },
 }
 
 /// Why a sample does not decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
-pub enum Undecided {
+pub enum GroupsUndecided {
     /// There is no sample.
     NotSampled {
         /// Why it was not taken.

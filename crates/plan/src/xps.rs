@@ -227,7 +227,7 @@ pub fn xps_masks(nic: &Nic, topology: &Topology, goal: Goal, cpus: &[CpuId]) -> 
 }
 
 /// Whether the plan chooses the XPS masks of this interface: no group of queues and no configured value decides them.
-pub fn lays_xps_out(nic: &Nic, intent: &Intent) -> bool {
+pub fn chooses_xps_masks(nic: &Nic, intent: &Intent) -> bool {
     let own = |dev: &Option<String>| dev.as_ref().is_none_or(|d| d == nic.name());
     let named = |k: &Knob| matches!(k, Knob::XpsCpus { .. } | Knob::XpsRxqs { .. });
     let configured = intent.wishes.iter().any(|w| own(&w.dev) && named(&w.knob));

@@ -4,7 +4,7 @@ use ringwise_knob::{Reason, Setting};
 use ringwise_model::{
     Fact, Goal, Intent, NotSampled, Rss, Sample, SampledInterface, SampledQueue, Snapshot, TrafficSample,
 };
-use ringwise_plan::{PlacementChoice, Plan, Undecided, plan};
+use ringwise_plan::{GroupsUndecided, PlacementChoice, Plan, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
@@ -174,12 +174,12 @@ fn what_the_sample_does_not_tell_stays_as_without_it() {
         }
     };
     let not = Sample::NotTaken(NotSampled::Passive);
-    assert_eq!(kept(not), Undecided::NotSampled { why: NotSampled::Passive });
-    assert_eq!(kept(received(&[[0; 8]; 3])), Undecided::NoTraffic { frames: 0 });
-    assert_eq!(kept(received(&TWELVE_FLOWS[..2])), Undecided::NotCounted);
+    assert_eq!(kept(not), GroupsUndecided::NotSampled { why: NotSampled::Passive });
+    assert_eq!(kept(received(&[[0; 8]; 3])), GroupsUndecided::NoTraffic { frames: 0 });
+    assert_eq!(kept(received(&TWELVE_FLOWS[..2])), GroupsUndecided::NotCounted);
     let Sample::Taken(mut taken) = received(&TWELVE_FLOWS) else { panic!() };
     taken.interfaces[1].queues[4].packets = None;
-    assert_eq!(kept(Sample::Taken(taken)), Undecided::NotCounted);
+    assert_eq!(kept(Sample::Taken(taken)), GroupsUndecided::NotCounted);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn counters_of_queues_that_change_do_not_count() {
     let Some(PlacementChoice::Kept { why }) = p.sampled_placement.as_ref().map(|s| &s.choice) else {
         panic!("{:?}", p.sampled_placement)
     };
-    assert_eq!(*why, Undecided::QueuesChange);
+    assert_eq!(*why, GroupsUndecided::QueuesChange);
     assert_eq!(p.target, ok(&s, &Intent { sample: None, ..i }).target);
 }
 

@@ -1,6 +1,6 @@
 //! Manual changes: marked, kept, adopted.
 
-use ringwise_knob::{ManualChange, Origin, Setting, VectorName, Window};
+use ringwise_knob::{ChangeWindow, ManualChange, Origin, Setting, VectorName};
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 use ringwise_plan::{ManualChanges, Plan, plan, plan_around};
 use ringwise_testkit::machines::{self, NicSpec};
@@ -43,7 +43,7 @@ fn hand(origin: Origin, setting: Setting, applied: &str) -> ManualChange {
         Setting::XpsCpus { dev, queue, .. } => Setting::XpsCpus { dev: dev.clone(), queue: *queue, cpus: set(applied) },
         other => other.clone(),
     };
-    let changed = (origin == Origin::ByHand).then_some(Window { after: 100, by: Some(130) });
+    let changed = (origin == Origin::ByHand).then_some(ChangeWindow { after: 100, by: Some(130) });
     ManualChange { origin, setting, applied: was, transaction: 12, changed }
 }
 

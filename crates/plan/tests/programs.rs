@@ -1,7 +1,7 @@
 //! CPUs that a plan proposes for programs, beside the interrupts.
 
 use ringwise_model::{ConfiguredBy, CpuSet, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Snapshot};
-use ringwise_plan::{ListeningProgram, ListeningSocket, Plan, Program, plan, program_cpus};
+use ringwise_plan::{ListeningProgram, ListeningSocket, Plan, ProgramPlacement, plan, program_cpus};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -23,7 +23,7 @@ fn planned(s: &Snapshot, goal: Goal) -> Plan {
     plan(s, &Intent { goal, ..Intent::default() }, &[]).expect("can be planned")
 }
 
-fn only(p: Plan) -> Program {
+fn only(p: Plan) -> ProgramPlacement {
     let [program] = p.programs.as_slice() else { panic!("{:?}", p.programs) };
     program.clone()
 }
@@ -110,12 +110,12 @@ fn a_program_is_compared_with_the_interfaces_that_it_listens_on() {
     assert_eq!(one(listening("0.0.0.0", "80", "0-31")), []);
     assert_eq!(one(listening("192.0.2.9", "80", "0-31")), []);
     // Interfaces of one node count together.
-    let near: Vec<Program> = programs.iter().filter(|p| p.dev != "eth3").cloned().collect();
+    let near: Vec<ProgramPlacement> = programs.iter().filter(|p| p.dev != "eth3").cloned().collect();
     let both = near[0].cpus.union(&near[1].cpus);
     let found = program_cpus(&s, &near, &[], &[listening("0.0.0.0", "80", &both.to_string())]);
     assert_eq!((&found[0].proposed, found[0].as_proposed, found[0].proposed_for.len()), (&both, true, 2));
     // Where busy programs have no limit, one that may use other CPUs may be such a program.
-    let free: Vec<Program> = near.iter().map(|p| Program { node_cpus: None, ..p.clone() }).collect();
+    let free: Vec<ProgramPlacement> = near.iter().map(|p| ProgramPlacement { node_cpus: None, ..p.clone() }).collect();
     assert_eq!(program_cpus(&s, &free, &[], &[listening("0.0.0.0", "80", "0-31")]), []);
     let found = program_cpus(&s, &free, &[], &[listening("0.0.0.0", "80", &both.to_string())]);
     assert_eq!((found[0].as_proposed, &found[0].proposed_for_many), (true, &None));
@@ -128,7 +128,7 @@ fn a_program_is_compared_with_the_interfaces_that_it_listens_on() {
 #[test]
 fn a_program_belongs_to_the_group_whose_flow_names_its_port() {
     let s = host(8, 2, vec![igb("eth1", 0, 4)]);
-    let of_group = Program { group: Some("web".into()), ..only(planned(&s, Goal::Rpc)) };
+    let of_group = ProgramPlacement { group: Some("web".into()), ..only(planned(&s, Goal::Rpc)) };
     let fields = [("dst-port".to_string(), "80".to_string())].into();
     let web = GroupWish {
         name: "web".into(),

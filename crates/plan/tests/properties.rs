@@ -239,7 +239,7 @@ proptest! {
 
     /// Tested on hosts whose CPUs are all online, for interfaces whose interrupts can be moved.
     #[test]
-    fn what_gets_worse_is_told_with_what_it_is_worth(host in host(), intent in intent()) {
+    fn a_number_that_gets_worse_is_reported_with_its_benefit(host in host(), intent in intent()) {
         if !host.cpu.offline.is_empty() || host.nics.iter().any(|n| n.managed) {
             return Ok(());
         }

@@ -6,8 +6,8 @@ use ringwise_model::{
     SampledQueue, Snapshot, TrafficSample,
 };
 use ringwise_plan::{
-    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, Plan, SMALL_FRAME_BYTES, Undecided,
-    plan,
+    BUSY_PERCENT, BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, GroupsUndecided, PlacementChoice, Plan,
+    SMALL_FRAME_BYTES, plan,
 };
 use ringwise_testkit::machines::{NicSpec, Vectors};
 use ringwise_testkit::project::project;
@@ -73,7 +73,7 @@ fn sizes(p: &Plan) -> (u32, usize, usize) {
 }
 
 /// Why policy and sizes are as without a sample, which they must be.
-fn kept(s: &Snapshot, i: &Intent) -> (Option<Undecided>, Option<Undecided>) {
+fn kept(s: &Snapshot, i: &Intent) -> (Option<GroupsUndecided>, Option<GroupsUndecided>) {
     let p = planned(s, i);
     let without = planned(s, &Intent { sample: None, ..i.clone() });
     let policy = match &p.sampled[0].policy {
@@ -134,7 +134,7 @@ fn interrupts_move_with_their_queues() {
     still(&mut s, Some(0));
     assert_eq!(policy(&planned(&article(), &sampled(s.clone()))), ("bulk".to_string(), 0));
     still(&mut s, None);
-    assert_eq!(kept(&article(), &sampled(s)).0, Some(Undecided::LoadUnknown));
+    assert_eq!(kept(&article(), &sampled(s)).0, Some(GroupsUndecided::LoadUnknown));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn halves_of_the_articles_layout() {
         }
     }
     let three = Intent { latency_queues: Some(3), ..i(821) };
-    assert_eq!(kept(&article(), &three), (None, Some(Undecided::Configured)));
+    assert_eq!(kept(&article(), &three), (None, Some(GroupsUndecided::Configured)));
     assert_eq!(group(&planned(&article(), &three), "latency").queues.len(), 3);
 }
 
@@ -194,29 +194,29 @@ fn what_the_sample_does_not_tell_stays_as_without_it() {
     let both = |why| (Some(why), Some(why));
     for why in [NotSampled::NotRecorded, NotSampled::Passive, NotSampled::NoTimePassed] {
         let i = Intent { sample: Some(Sample::NotTaken(why)), ..mixed() };
-        assert_eq!(kept(&s, &i), both(Undecided::NotSampled { why }));
+        assert_eq!(kept(&s, &i), both(GroupsUndecided::NotSampled { why }));
     }
     let with = |change: &dyn Fn(&mut TrafficSample)| {
         let mut taken = sample(900, 800);
         change(&mut taken);
         kept(&s, &sampled(taken))
     };
-    assert_eq!(with(&|t| t.interfaces.clear()), both(Undecided::NotCounted));
-    assert_eq!(with(&|t| t.interfaces[0].frames = None), both(Undecided::NotCounted));
-    assert_eq!(with(&|t| t.interfaces[0].bytes = None), (None, Some(Undecided::NotCounted)));
+    assert_eq!(with(&|t| t.interfaces.clear()), both(GroupsUndecided::NotCounted));
+    assert_eq!(with(&|t| t.interfaces[0].frames = None), both(GroupsUndecided::NotCounted));
+    assert_eq!(with(&|t| t.interfaces[0].bytes = None), (None, Some(GroupsUndecided::NotCounted)));
     let few = FEWEST_FRAMES_PER_S * 10;
     let frames = few - 1;
-    assert_eq!(with(&|t| t.interfaces[0].frames = Some(frames)), both(Undecided::NoTraffic { frames }));
+    assert_eq!(with(&|t| t.interfaces[0].frames = Some(frames)), both(GroupsUndecided::NoTraffic { frames }));
     assert_eq!(with(&|t| t.interfaces[0].frames = Some(few)), (None, None));
     // A CPU of the bulk group, and the CPU that served one of its queues.
-    let unknown = (Some(Undecided::LoadUnknown), None);
+    let unknown = (Some(GroupsUndecided::LoadUnknown), None);
     assert_eq!(with(&|t| t.cpus[47].busy_permille = None), unknown);
     assert_eq!(with(&|t| t.cpus.truncate(47)), unknown);
     assert_eq!(with(&|t| t.interfaces[0].queues[47].cpu = None), unknown);
     assert_eq!(with(&|t| t.interfaces[0].queues.truncate(40)), unknown);
     let mut without_mtu = s.clone();
     without_mtu.nics[0].link.mtu = Fact::unknown("mtu", "not in this capture");
-    assert_eq!(kept(&without_mtu, &sampled(sample(900, 800))), (None, Some(Undecided::MtuUnknown)));
+    assert_eq!(kept(&without_mtu, &sampled(sample(900, 800))), (None, Some(GroupsUndecided::MtuUnknown)));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn what_is_configured_takes_precedence() {
     let s = article();
     let busy = || sampled(sample(900, 800));
     let with = |groups| kept(&s, &Intent { groups, ..busy() });
-    let fixed = Some(Undecided::Configured);
+    let fixed = Some(GroupsUndecided::Configured);
     assert_eq!(kept(&s, &Intent { latency_queues: Some(5), ..busy() }), (None, fixed));
     assert_eq!(with(vec![wish("latency", "latency", GroupQueues::Count(5))]), (None, fixed));
     assert_eq!(with(vec![wish("latency", "latency", GroupQueues::Auto)]), (None, None));
@@ -232,7 +232,7 @@ fn what_is_configured_takes_precedence() {
     assert_eq!(with(vec![wish("web", "latency", GroupQueues::Count(5))]), (fixed, fixed));
     let mut steered = wish("latency", "latency", GroupQueues::Auto);
     steered.flows = vec![port(443)];
-    assert_eq!(with(vec![steered]), (None, Some(Undecided::FlowsNotSteered)));
+    assert_eq!(with(vec![steered]), (None, Some(GroupsUndecided::FlowsNotSteered)));
     // An own policy overrides the built-in one.
     let mut own: Policy = ringwise_plan::policies::find("cpu", &[]).unwrap();
     own.params.insert("rx-usecs".into(), 200);
@@ -283,20 +283,20 @@ fn steered_flows_are_counted_at_their_queues() {
     };
     let mut other = after.clone();
     rules(&mut other, &|r| _ = r.rules.insert(99, ssh.clone()));
-    assert_eq!(kept(&other, &taken), Undecided::FlowsNotSteered);
+    assert_eq!(kept(&other, &taken), GroupsUndecided::FlowsNotSteered);
     let mut other = after.clone();
     rules(&mut other, &|r| _ = r.rules.pop_first());
-    assert_eq!(kept(&other, &taken), Undecided::FlowsNotSteered);
+    assert_eq!(kept(&other, &taken), GroupsUndecided::FlowsNotSteered);
     let mut other = after.clone();
     let Fact::Known(rss) = &mut other.nics[0].rss else { panic!() };
     rss.table[0] = 0;
-    assert_eq!(kept(&other, &taken), Undecided::FlowsNotSteered);
+    assert_eq!(kept(&other, &taken), GroupsUndecided::FlowsNotSteered);
     // What was not counted is not 0.
     let mut unknown = taken.clone();
     unknown.interfaces[0].queues[40].packets = None;
-    assert_eq!(kept(&after, &unknown), Undecided::NotCounted);
+    assert_eq!(kept(&after, &unknown), GroupsUndecided::NotCounted);
     taken.interfaces[0].queues.iter_mut().for_each(|q| q.packets = Some(1));
-    assert_eq!(kept(&after, &taken), Undecided::NoTraffic { frames: 48 });
+    assert_eq!(kept(&after, &taken), GroupsUndecided::NoTraffic { frames: 48 });
 }
 
 /// The plan contains the sample, so that what is made of its intent, or read from its file, is the same plan.
@@ -330,6 +330,6 @@ fn what_a_later_version_recorded_is_kept_readable() {
     let later = serde_json::json!({ "dev": "eth0", "sizes": { "choice": "kept", "why": { "code": "new", "x": 1 } },
         "policy": { "choice": "kept", "why": { "code": "no_traffic", "frames": 3 } } });
     let read: ringwise_plan::SampledGroups = serde_json::from_value(later).unwrap();
-    assert_eq!(read.sizes, GroupSizes::Kept { why: Undecided::Unknown });
-    assert_eq!(read.policy, BulkPolicy::Kept { why: Undecided::NoTraffic { frames: 3 } });
+    assert_eq!(read.sizes, GroupSizes::Kept { why: GroupsUndecided::Unknown });
+    assert_eq!(read.policy, BulkPolicy::Kept { why: GroupsUndecided::NoTraffic { frames: 3 } });
 }

@@ -21,7 +21,7 @@ fn rule(port: &str, queue: u32) -> Rule {
     Rule { flow: "tcp4".into(), fields, action: Action::Queue(queue), context: None }
 }
 
-fn laid(location: Option<u32>, rule: Rule) -> Wish {
+fn configured_rule(location: Option<u32>, rule: Rule) -> Wish {
     Wish {
         dev: Some("eth1".into()),
         knob: Knob::FlowRule { location, rule },
@@ -57,7 +57,8 @@ fn a_rule_that_the_plan_does_not_mention_keeps_its_queue() {
 #[test]
 fn a_rule_is_moved_off_a_removed_queue_first() {
     let s = host("ixgbe", &[(3, rule("80", 6))]);
-    let p = plan(&s, &four(vec![laid(Some(3), rule("80", 2)), laid(None, rule("443", 3))]), &[]).unwrap();
+    let p = plan(&s, &four(vec![configured_rule(Some(3), rule("80", 2)), configured_rule(None, rule("443", 3))]), &[])
+        .unwrap();
     let (turned, step) = at(&p, |a| matches!(a, Address::FlowRule { location: 3, .. })).unwrap();
     let (fewer, _) = at(&p, |a| matches!(a, Address::Channels { .. })).unwrap();
     let (added, _) = at(&p, |a| matches!(a, Address::FlowRule { location: 0, .. })).unwrap();
@@ -73,13 +74,13 @@ fn drivers_that_choose_the_location() {
         r.chooses_location = true;
     }
     let intent = |w| Intent { wishes: vec![w], ..Intent::default() };
-    let p = plan(&s, &intent(laid(None, rule("443", 2))), &[]).unwrap();
+    let p = plan(&s, &intent(configured_rule(None, rule("443", 2))), &[]).unwrap();
     let place = rules::by_content(&rule("443", 2));
     assert!(at(&p, |a| matches!(a, Address::FlowRule { location, .. } if *location == place)).is_some());
     // The rule exists already, at any location.
-    let p = plan(&s, &intent(laid(None, rule("80", 1))), &[]).unwrap();
+    let p = plan(&s, &intent(configured_rule(None, rule("80", 1))), &[]).unwrap();
     assert!(at(&p, |a| matches!(a, Address::FlowRule { .. })).is_none(), "{:?}", p.steps);
-    match plan(&s, &intent(laid(Some(3), rule("443", 2))), &[]) {
+    match plan(&s, &intent(configured_rule(Some(3), rule("443", 2))), &[]) {
         Err(Refusal::WrongWishes { wrong }) => {
             assert!(wrong[0].mistake.found().contains("chooses the locations"), "{wrong:?}")
         }
@@ -90,8 +91,11 @@ fn drivers_that_choose_the_location() {
 /// ixgbe resets the device when the feature is switched (`ixgbe_set_features`); ice does not.
 #[test]
 fn rules_wait_for_a_feature_that_restarts_the_device() {
-    let asked =
-        |allow_disruption| Intent { allow_disruption, wishes: vec![laid(None, rule("443", 2))], ..Intent::default() };
+    let asked = |allow_disruption| Intent {
+        allow_disruption,
+        wishes: vec![configured_rule(None, rule("443", 2))],
+        ..Intent::default()
+    };
     let is_feature = |a: &Address| matches!(a, Address::Ntuple { .. });
     let is_rule = |a: &Address| matches!(a, Address::FlowRule { .. });
     let s = host("ixgbe", &[]);

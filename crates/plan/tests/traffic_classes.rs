@@ -71,7 +71,7 @@ fn without_classes_every_cpu_has_one_queue() {
         let with = masks(&ok(&s));
         s.nics[0].classes = Fact::Absent;
         assert_eq!(with, masks(&ok(&s)), "{classes} classes");
-        s.nics[0].classes = ringwise_model::not_asked();
+        s.nics[0].classes = ringwise_model::not_requested();
         assert_eq!(with, masks(&ok(&s)), "a recording of an earlier version");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Reason, Setting, SideEffect, VectorName};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Goal, Intent, Knob, Napi, NapiInstance,
-    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    NapiThread, NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_requested,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, ProposedChange, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -68,7 +68,7 @@ fn rule(port: &str, queue: u32) -> Rule {
     }
 }
 
-pub(crate) fn laid(p: &Plan) -> Vec<String> {
+pub(crate) fn configured_steps(p: &Plan) -> Vec<String> {
     let mine = p.steps.iter().filter(|s| s.rule == "W01");
     mine.map(|s| format!("{}: {}", s.setting.address().unwrap(), s.setting.value_text())).collect()
 }
@@ -90,7 +90,7 @@ fn configured_settings_are_planned_with_their_source() {
         &[],
     )
     .unwrap();
-    assert_eq!(laid(&p), ["eth1 RSS table: 128 entries: 0:96 1:32"]);
+    assert_eq!(configured_steps(&p), ["eth1 RSS table: 128 entries: 0:96 1:32"]);
     let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets from the RSS table";
     assert!(p.warnings.iter().any(|w| w == starved), "{:?}", p.warnings);
     let step = p.steps.iter().find(|s| s.rule == "W01").unwrap();
@@ -119,12 +119,12 @@ fn configured_settings_override_the_goal() {
 fn adaptive_moderation_is_switched_off_before_a_fixed_value() {
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
+    assert_eq!(configured_steps(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
     assert!(p.steps.iter().any(|s| matches!(s.reason, Reason::Configured { with: Some(SideEffect::AdaptiveOff), .. })));
     // Transmit has no adaptive moderation here: nothing is added.
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]), &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 moderation: tx-usecs 5"]);
+    assert_eq!(configured_steps(&p), ["eth1 moderation: tx-usecs 5"]);
     let both = Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5), ("use-adaptive-rx", 1)]) };
     assert_eq!(
         wrong(&host(), &intent(vec![both])),
@@ -141,7 +141,7 @@ fn device_values_are_written_to_each_queue_if_one_has_its_own() {
         Knob::Coalesce { queues: Some(vec![1]), params: params(&[("rx-usecs", 5), ("use-adaptive-rx", 0)]) },
     ];
     let p = plan(&host(), &intent(knobs), &[]).unwrap();
-    let mine = laid(&p);
+    let mine = configured_steps(&p);
     assert_eq!(mine[0], "eth1 moderation: use-adaptive-rx 0");
     assert_eq!(mine[1], "eth1 moderation queue 0: rx-usecs 62");
     assert_eq!(mine[2], "eth1 moderation queue 1: rx-usecs 5 use-adaptive-rx 0");
@@ -154,7 +154,7 @@ fn a_rule_needs_the_feature_and_a_location() {
     let p = plan(&host(), &intent(vec![rules(None), Knob::FlowRule { location: Some(0), rule: rule("80", 1) }]), &[])
         .unwrap();
     assert_eq!(
-        laid(&p),
+        configured_steps(&p),
         [
             "eth1 rx-ntuple-filter: on",
             "eth1 flow rule 0: tcp4 dst-port 80 action 1",
@@ -166,7 +166,7 @@ fn a_rule_needs_the_feature_and_a_location() {
     let there = Rules { capacity: 16, chooses_location: false, rules: [(9, rule("443", 2))].into() };
     s.nics[0].rules = Fact::Known(there);
     let p = plan(&s, &intent(vec![rules(None)]), &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 rx-ntuple-filter: on"]);
+    assert_eq!(configured_steps(&p), ["eth1 rx-ntuple-filter: on"]);
     assert!(p.target.iter().any(|t| matches!(t, Setting::FlowRule { location: 9, .. })));
 }
 
@@ -179,7 +179,7 @@ fn a_context_comes_before_the_rule_that_names_it() {
         Knob::RssTable { context: Some(1), table: Table::Equal { queues: 2, start: 6 } },
     ];
     let p = plan(&host(), &intent(knobs.clone()), &[]).unwrap();
-    let mine = laid(&p);
+    let mine = configured_steps(&p);
     assert_eq!(mine[0], "eth1 RSS context 1: 128 entries: queues 6-7 64 each");
     assert!(mine[2].starts_with("eth1 flow rule 0: tcp4 dst-port 443 context 1"), "{mine:?}");
     assert_eq!(
@@ -189,7 +189,7 @@ fn a_context_comes_before_the_rule_that_names_it() {
     let third = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
     // With the requested context number, whichever lower numbers are free.
     let p = plan(&host(), &intent(vec![third]), &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 RSS context 3: 128 entries: queues 6-7 64 each"]);
+    assert_eq!(configured_steps(&p), ["eth1 RSS context 3: 128 entries: queues 6-7 64 each"]);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn all_mistakes_are_reported_together() {
 fn unsupported_settings_are_listed_in_the_plan() {
     let mut s = host();
     s.nics[0].queue_coalesce = Fact::Absent;
-    s.nics[0].rules = not_asked();
+    s.nics[0].rules = not_requested();
     let mut i = intent(vec![
         Knob::Pause { autoneg: None, rx: Some(false), tx: None },
         Knob::Coalesce { queues: Some(vec![0, 1]), params: params(&[("rx-usecs", 5)]) },
@@ -277,7 +277,7 @@ fn unsupported_settings_are_listed_in_the_plan() {
             ),
         ]
     );
-    assert!(laid(&p).is_empty() && p.refused.iter().all(NotPossible::is_named));
+    assert!(configured_steps(&p).is_empty() && p.refused.iter().all(NotPossible::is_user_configured));
     i.strict = true;
     assert_eq!(wrong(&s, &i).len(), 5);
 }
@@ -286,7 +286,7 @@ fn unsupported_settings_are_listed_in_the_plan() {
 #[test]
 fn a_configured_setting_that_is_not_readable_is_reported_once() {
     let mut s = host();
-    (s.nics[0].features, s.nics[0].pause) = (not_asked(), not_asked());
+    (s.nics[0].features, s.nics[0].pause) = (not_requested(), not_requested());
     let knobs = vec![
         Knob::Feature { name: "lro".into(), on: false },
         Knob::Pause { autoneg: None, rx: Some(false), tx: Some(false) },
@@ -326,12 +326,12 @@ fn a_parameter_that_the_driver_does_not_have() {
             format!("eth1 lro on: fixed at off by the driver {said}"),
         ]
     );
-    assert!(p.refused.iter().all(NotPossible::is_named));
-    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 62"], "the rest is planned");
+    assert!(p.refused.iter().all(NotPossible::is_user_configured));
+    assert_eq!(configured_steps(&p), ["eth1 moderation: rx-usecs 62"], "the rest is planned");
     // A switch that does not exist is off already.
     let p = plan(&s, &with(0), &[]).unwrap();
     assert_eq!(p.refused.iter().map(|r| r.what.as_str()).collect::<Vec<_>>(), ["eth1 lro on"]);
-    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 62"]);
+    assert_eq!(configured_steps(&p), ["eth1 moderation: rx-usecs 62"]);
     let strict = |i: Intent| wrong(&s, &Intent { strict: true, ..i });
     assert_eq!(strict(with(0)).len(), 1, "off holds with --strict too");
     assert_eq!(
@@ -352,12 +352,12 @@ fn settings_that_interrupt_traffic_need_permission() {
     ];
     let i = intent(knobs);
     let p = plan(&host(), &i, &[]).unwrap();
-    assert!(!p.interrupts_traffic() && laid(&p).is_empty());
+    assert!(!p.interrupts_traffic() && configured_steps(&p).is_empty());
     let out: Vec<String> = p.left_out.iter().map(|l| format!("{} | {}", l.setting.value_text(), l.command)).collect();
     assert_eq!(out, ["combined 4 | ringwise plan --allow-disruption", "rx 1024 | ringwise plan --allow-disruption"]);
-    assert!(p.left_out.iter().all(ProposedChange::is_named));
+    assert!(p.left_out.iter().all(ProposedChange::is_user_configured));
     let p = plan(&host(), &Intent { allow_disruption: true, ..i }, &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 channels: combined 4", "eth1 rings: rx 1024"]);
+    assert_eq!(configured_steps(&p), ["eth1 channels: combined 4", "eth1 rings: rx 1024"]);
     assert_eq!(p.layout[0].queues.len(), 4);
 }
 
@@ -381,7 +381,7 @@ fn queues_that_exist_only_after_a_skipped_change() {
         p.refused
     );
     let p = plan(&s, &Intent { allow_disruption: true, ..i }, &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 channels: combined 8", "eth1 tx-6 xps_cpus: 6"]);
+    assert_eq!(configured_steps(&p), ["eth1 channels: combined 8", "eth1 tx-6 xps_cpus: 6"]);
     // The first queue beyond those after the channel change never exists.
     let i = intent(vec![
         Knob::Channels { rx: None, tx: None, combined: Some(8) },
@@ -394,7 +394,7 @@ fn queues_that_exist_only_after_a_skipped_change() {
 fn xps_by_receive_queue_needs_queues_that_exist() {
     let by = |rxqs: &[u32]| intent(vec![Knob::XpsRxqs { queues: Some(vec![1, 2]), rxqs: rxqs.to_vec() }]);
     let p = plan(&host(), &by(&[0, 7]), &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 tx-1 xps_rxqs: 0,7", "eth1 tx-2 xps_rxqs: 0,7"]);
+    assert_eq!(configured_steps(&p), ["eth1 tx-1 xps_rxqs: 0,7", "eth1 tx-2 xps_rxqs: 0,7"]);
     assert_eq!(
         wrong(&host(), &by(&[0, 8])),
         ["eth1 XPS rx queues of queue 8: there are 8 rx queues; expected queues 0-7"]
@@ -425,7 +425,7 @@ fn later_values_override_earlier_ones_and_keep_the_rest() {
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 9)]) },
     ]);
     let p = plan(&host(), &i, &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 9 tx-usecs 7 use-adaptive-rx 0"]);
+    assert_eq!(configured_steps(&p), ["eth1 moderation: rx-usecs 9 tx-usecs 7 use-adaptive-rx 0"]);
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn a_host_with_one_cpu_accepts_configured_settings() {
     s = Snapshot { host: s.host, ..small };
     s.nics[0].coalesce = old.coalesce;
     let i = intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]);
-    assert_eq!(laid(&plan(&s, &i, &[]).unwrap()), ["eth1 moderation: tx-usecs 5"]);
+    assert_eq!(configured_steps(&plan(&s, &i, &[]).unwrap()), ["eth1 moderation: tx-usecs 5"]);
 }
 
 /// The kernel's request for single queues has no field for them.
@@ -473,14 +473,14 @@ fn parameters_of_the_device_are_refused_for_queues() {
           whole device, not for single queues; configure it without queues"]
     );
     let p = plan(&s, &intent(vec![of(None)]), &[]).unwrap();
-    assert_eq!(laid(&p), ["eth1 moderation: rx-profile.0.usec 2 rx-usecs 5 use-cqe-mode-rx 1"]);
+    assert_eq!(configured_steps(&p), ["eth1 moderation: rx-profile.0.usec 2 rx-usecs 5 use-cqe-mode-rx 1"]);
 }
 
 #[test]
 fn a_kernel_without_transforms_is_reported() {
     let transform = |name: &str| Knob::RssHash { function: None, key: None, symmetric: Some(name.into()) };
     let p = plan(&host(), &intent(vec![transform("symmetric-xor")]), &[]).unwrap();
-    assert!(laid(&p).is_empty());
+    assert!(configured_steps(&p).is_empty());
     let why: Vec<&Obstacle> = p.refused.iter().filter(|r| r.needed).map(|r| &r.why).collect();
     assert!(
         matches!(why[..], [Obstacle::Configured { obstacle, .. }] if **obstacle == Obstacle::NoSymmetric),
@@ -488,7 +488,7 @@ fn a_kernel_without_transforms_is_reported() {
     );
     // No transform is in effect, which is what `none` requests.
     let p = plan(&host(), &intent(vec![transform("none")]), &[]).unwrap();
-    assert!(laid(&p).is_empty() && p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
+    assert!(configured_steps(&p).is_empty() && p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
 }
 
 /// One thread per queue, on the CPU of the queue's interrupt; also for a thread that the plan creates.
@@ -559,10 +559,10 @@ fn a_sysctl_is_configured_if_the_kernel_has_it() {
         ..Intent::default()
     };
     let mut s = host();
-    assert_eq!(laid(&plan(&s, &i, &[]).expect("can be planned")), ["net.core.netdev_budget: 600"]);
+    assert_eq!(configured_steps(&plan(&s, &i, &[]).expect("can be planned")), ["net.core.netdev_budget: 600"]);
     s.host.sysctls.insert("net.core.netdev_budget".into(), Fact::Absent);
     match plan(&s, &i, &[]) {
-        Ok(p) => assert_eq!(laid(&p), [""; 0]),
+        Ok(p) => assert_eq!(configured_steps(&p), [""; 0]),
         Err(e) => assert!(e.to_string().contains("no such sysctl"), "{e}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use ringwise_model::Counter as _;
 use ringwise_model::words::plural;
-use ringwise_observe::{Counters, Mark, Rates};
+use ringwise_observe::{Counters, QueueMark, Rates};
 
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,8 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
         if !l.reset.is_empty() {
             texts.push(format!("{name} was reset: {} went backwards", few(&l.reset)));
         }
-        for (mark, what) in [(Mark::Reset, "was reset"), (Mark::Came, "is new"), (Mark::Gone, "is gone")] {
+        for (mark, what) in [(QueueMark::Reset, "was reset"), (QueueMark::Came, "is new"), (QueueMark::Gone, "is gone")]
+        {
             let queues: Vec<String> =
                 l.queues.iter().filter(|q| q.mark == Some(mark)).map(|q| format!("{}{}", q.dir, q.queue)).collect();
             if !queues.is_empty() {

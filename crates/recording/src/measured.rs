@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ringwise_observe::{Counters, Layout};
 
 use crate::error::{Error, Result};
-use crate::record::{Entry, Recorder, Replay};
+use crate::record::{Recorder, RecordingLine, Replay};
 
 /// Limits for the number of recordings that are kept and for their bytes together. The oldest are deleted first.
 const KEPT: usize = 20;
@@ -14,7 +14,7 @@ const BYTES: u64 = 32 << 20;
 
 /// Counters at the beginning and at the end of an interval.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub struct MeasuredWindow {
     /// Interfaces and queues that are compared; the same for both samples.
     pub layout: Layout,
     /// Beginning of the window.
@@ -29,15 +29,15 @@ pub struct Measured {
     /// Name of the host that recorded it.
     pub host: String,
     /// The window before the change; it always has an end.
-    pub before: Window,
+    pub before: MeasuredWindow,
     /// The last window that was begun after the change; `None`: no window was begun.
-    pub after: Option<Window>,
+    pub after: Option<MeasuredWindow>,
     /// Lines that could not be read.
     pub notes: Vec<String>,
 }
 
 /// The file beside this journal, for transaction `id`.
-pub fn beside(journal: &Path, id: u64) -> PathBuf {
+pub fn file_beside_journal(journal: &Path, id: u64) -> PathBuf {
     journal.with_file_name(name(id))
 }
 
@@ -50,13 +50,13 @@ fn number(path: &Path) -> Option<u64> {
 }
 
 /// Creates the file with the window before the change.
-pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
+pub fn write(path: &Path, host: &str, before: &MeasuredWindow) -> Result<()> {
     // Transaction numbers are used once, so a file of this name belongs to a journal that was deleted.
     let _ = std::fs::remove_file(path);
     let mut r = Recorder::open(path, host, before.first.unix_time)?;
-    r.write(&Entry::Layout(before.layout.clone()))?;
+    r.write(&RecordingLine::Layout(before.layout.clone()))?;
     for c in std::iter::once(&before.first).chain(&before.last) {
-        r.write(&Entry::Sample(c.clone()))?;
+        r.write(&RecordingLine::Sample(c.clone()))?;
     }
     Ok(())
 }
@@ -64,8 +64,8 @@ pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
 /// Begins the window after the change with this sample. It replaces a window after the change that was begun earlier.
 pub fn begin(path: &Path, host: &str, layout: &Layout, first: Counters) -> Result<()> {
     let mut r = Recorder::open(path, host, first.unix_time)?;
-    r.write(&Entry::Layout(layout.clone()))?;
-    r.write(&Entry::Sample(first))
+    r.write(&RecordingLine::Layout(layout.clone()))?;
+    r.write(&RecordingLine::Sample(first))
 }
 
 /// Appends the end of the window that was begun last. If the disk is full, the line is incomplete and readers skip it.
@@ -79,17 +79,17 @@ pub fn end(path: &Path, c: &Counters) -> Result<()> {
 /// Reads a measurement. The window before the change must have an end.
 pub fn read(path: &Path) -> Result<Measured> {
     let mut lines = Replay::open(path, None)?;
-    let mut windows: Vec<Window> = Vec::new();
+    let mut windows: Vec<MeasuredWindow> = Vec::new();
     let (mut host, mut layout, mut begun) = (String::new(), Layout::default(), false);
     while let Some(entry) = lines.next_entry()? {
         match entry {
-            Entry::Begin { host: name, .. } => (host, begun) = (name, true),
-            Entry::Layout(l) => layout = l,
-            Entry::Sample(c) if begun => {
-                windows.push(Window { layout: layout.clone(), first: c, last: None });
+            RecordingLine::Begin { host: name, .. } => (host, begun) = (name, true),
+            RecordingLine::Layout(l) => layout = l,
+            RecordingLine::Sample(c) if begun => {
+                windows.push(MeasuredWindow { layout: layout.clone(), first: c, last: None });
                 begun = false;
             }
-            Entry::Sample(c) => {
+            RecordingLine::Sample(c) => {
                 if let Some(w) = windows.last_mut() {
                     w.last = Some(c);
                 }
@@ -131,8 +131,8 @@ mod tests {
         dir
     }
 
-    fn sample(at_us: u64) -> Entry {
-        Entry::Sample(Counters { at_us, ..Counters::default() })
+    fn sample(at_us: u64) -> RecordingLine {
+        RecordingLine::Sample(Counters { at_us, ..Counters::default() })
     }
 
     #[test]

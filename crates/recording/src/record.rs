@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub enum RecordingLine {
     /// A program began to record. Samples after it are not compared with samples before it.
     Begin {
         /// Format of the file.
@@ -28,7 +28,7 @@ pub enum Entry {
     },
     /// Interfaces and queues of the samples after it.
     Layout(Layout),
-    /// Counters of one moment. The layout of the last [`Entry::Layout`] before it applies.
+    /// Counters of one moment. The layout of the last [`RecordingLine::Layout`] before it applies.
     Sample(Counters),
 }
 
@@ -55,7 +55,7 @@ impl Recorder {
         if length > 0 {
             let mut first = Vec::new();
             let begin = BufReader::new(&file).take(4096).read_until(b'\n', &mut first).ok().and_then(|_| parse(&first));
-            if !matches!(begin, Some(Entry::Begin { .. })) {
+            if !matches!(begin, Some(RecordingLine::Begin { .. })) {
                 return Err(Error::NotAppended { path: path.into() });
             }
             let mut last = [0];
@@ -66,16 +66,16 @@ impl Recorder {
             }
         }
         let mut r = Self { file, path: path.to_path_buf() };
-        r.write(&Entry::Begin { recording: VERSION, host: host.into(), unix_time })?;
+        r.write(&RecordingLine::Begin { recording: VERSION, host: host.into(), unix_time })?;
         Ok(r)
     }
 
     /// Appends one line, in one write.
-    pub fn write(&mut self, entry: &Entry) -> Result<()> {
+    pub fn write(&mut self, entry: &RecordingLine) -> Result<()> {
         let mut line = match entry {
-            Entry::Begin { recording, host, unix_time } => format!("begin {recording} {unix_time} {host}"),
-            Entry::Layout(l) => l.to_line(),
-            Entry::Sample(c) => c.to_line(),
+            RecordingLine::Begin { recording, host, unix_time } => format!("begin {recording} {unix_time} {host}"),
+            RecordingLine::Layout(l) => l.to_line(),
+            RecordingLine::Sample(c) => c.to_line(),
         };
         // This word shows that the line is complete: without it a line could end in the middle of a number.
         line.push_str(END);
@@ -86,15 +86,15 @@ impl Recorder {
 /// Ends every line.
 const END: &str = " .\n";
 
-pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
+pub(crate) fn parse(line: &[u8]) -> Option<RecordingLine> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix(END)?;
     if let Some(rest) = line.strip_prefix("begin ") {
         let mut words = rest.splitn(3, ' ');
         let (recording, unix_time) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        return Some(Entry::Begin { recording, unix_time, host: words.next()?.into() });
+        return Some(RecordingLine::Begin { recording, unix_time, host: words.next()?.into() });
     }
-    let sample = || Counters::from_line(line).map(Entry::Sample);
-    sample().or_else(|| Layout::from_line(line).map(Entry::Layout))
+    let sample = || Counters::from_line(line).map(RecordingLine::Sample);
+    sample().or_else(|| Layout::from_line(line).map(RecordingLine::Layout))
 }
 
 /// The time of a sample in microseconds, without parsing the rest of the line.
@@ -111,7 +111,7 @@ pub struct Replay {
     /// Samples less than this after the first one are skipped.
     seek: Option<Duration>,
     first_us: Option<u64>,
-    ready: VecDeque<Entry>,
+    ready: VecDeque<RecordingLine>,
     damaged: u64,
     torn: bool,
 }
@@ -130,14 +130,14 @@ impl Replay {
             torn: false,
         };
         match r.next_entry()? {
-            Some(begin @ Entry::Begin { .. }) => r.ready.push_back(begin),
+            Some(begin @ RecordingLine::Begin { .. }) => r.ready.push_back(begin),
             _ => return Err(Error::NotARecording { path: path.into() }),
         }
         Ok(r)
     }
 
     /// The next entry that can be read; `None` at the end of the file.
-    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
+    pub fn next_entry(&mut self) -> Result<Option<RecordingLine>> {
         if let Some(e) = self.ready.pop_front() {
             return Ok(Some(e));
         }
@@ -160,7 +160,7 @@ impl Replay {
             }
             match parse(&line) {
                 Some(e) => {
-                    if let Entry::Begin { recording, .. } = e {
+                    if let RecordingLine::Begin { recording, .. } = e {
                         known(&self.path, recording)?;
                     }
                     return Ok(Some(e));
@@ -192,14 +192,14 @@ impl Replay {
 mod tests {
     use super::*;
 
-    fn sample(at_us: u64) -> Entry {
-        Entry::Sample(Counters { at_us, ..Counters::default() })
+    fn sample(at_us: u64) -> RecordingLine {
+        RecordingLine::Sample(Counters { at_us, ..Counters::default() })
     }
 
     fn times(r: &mut Replay) -> Vec<u64> {
         let mut out = Vec::new();
         while let Some(e) = r.next_entry().unwrap() {
-            if let Entry::Sample(c) = e {
+            if let RecordingLine::Sample(c) = e {
                 out.push(c.at_us);
             }
         }

@@ -8,7 +8,7 @@ use ringwise_observe::{Counters, Layout, Rates};
 
 use crate::error::{Error, Result};
 use crate::events::{Event, events};
-use crate::record::{Entry, at_us, known, parse};
+use crate::record::{RecordingLine, at_us, known, parse};
 
 /// A recording with an index of its samples. Samples are numbered from 0, across all recordings in the file.
 pub struct Tape {
@@ -73,7 +73,7 @@ impl Tape {
         let whole = line.ends_with(b" .\n");
         if line.starts_with(b"begin ") {
             match parse(line) {
-                Some(Entry::Begin { recording, host, .. }) => {
+                Some(RecordingLine::Begin { recording, host, .. }) => {
                     known(&self.path, recording)?;
                     self.hosts.push(host);
                 }
@@ -129,7 +129,7 @@ impl Tape {
     fn sample(&mut self, p: Point) -> Result<Option<Counters>> {
         let line = self.line(p.line)?;
         Ok(match parse(&line) {
-            Some(Entry::Sample(c)) => Some(c),
+            Some(RecordingLine::Sample(c)) => Some(c),
             _ => None,
         })
     }
@@ -149,7 +149,7 @@ impl Tape {
             && self.layout.as_ref().is_none_or(|(have, _)| *have != n)
         {
             let line = self.line(self.layouts[n])?;
-            if let Some(Entry::Layout(l)) = parse(&line) {
+            if let Some(RecordingLine::Layout(l)) = parse(&line) {
                 self.layout = Some((n, l));
             }
         }

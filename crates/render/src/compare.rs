@@ -125,14 +125,14 @@ fn facts(columns: &[Column], style: &Style) -> Agreement {
 }
 
 /// A host at one moment.
-pub struct Side<'a> {
+pub struct ComparedSide<'a> {
     /// What it was read from: a file, `this host`.
     pub source: &'a str,
     /// The host.
     pub host: &'a Snapshot,
 }
 
-impl Side<'_> {
+impl ComparedSide<'_> {
     fn describe(&self) -> String {
         let h = &self.host.host;
         let kernel = h.kernel.known().map(|k| format!("Linux {k}"));
@@ -148,7 +148,7 @@ impl Side<'_> {
 const SIDES: [&str; 2] = ["old", "new"];
 
 /// Each of these interfaces before and after, as a page. `named`: the user named them; otherwise those that are equal are only listed.
-pub fn sides(both: &[Side; 2], devs: &[String], named: bool, style: &Style) -> String {
+pub fn sides(both: &[ComparedSide; 2], devs: &[String], named: bool, style: &Style) -> String {
     let mut out = String::new();
     for (name, side) in SIDES.iter().zip(both) {
         out.push_str(&hang(&format!("{name}  "), &side.describe(), style.width));
@@ -186,8 +186,8 @@ pub fn sides(both: &[Side; 2], devs: &[String], named: bool, style: &Style) -> S
 }
 
 /// The same for programs, with values in the form of the snapshot instead of texts.
-pub fn sides_json(both: &[Side; 2], devs: &[String]) -> Value {
-    let side = |s: &Side| json!({ "source": s.source, "kernel": s.host.host.kernel, "name": s.host.host.name });
+pub fn sides_json(both: &[ComparedSide; 2], devs: &[String]) -> Value {
+    let side = |s: &ComparedSide| json!({ "source": s.source, "kernel": s.host.host.kernel, "name": s.host.host.name });
     let one = |dev: &String| {
         let found = pair(both, dev);
         let both = if found.len() == 2 { facts(&found, &Style::plain(None)) } else { Agreement::default() };
@@ -210,9 +210,10 @@ pub fn sides_json(both: &[Side; 2], devs: &[String]) -> Value {
     })
 }
 
-fn pair<'a>(both: &[Side<'a>; 2], dev: &str) -> Vec<Column<'a>> {
-    let column =
-        |(name, side): (&&'static str, &Side<'a>)| Some(Column { name, host: side.host, nic: side.host.nic(dev)? });
+fn pair<'a>(both: &[ComparedSide<'a>; 2], dev: &str) -> Vec<Column<'a>> {
+    let column = |(name, side): (&&'static str, &ComparedSide<'a>)| {
+        Some(Column { name, host: side.host, nic: side.host.nic(dev)? })
+    };
     SIDES.iter().zip(both).filter_map(column).collect()
 }
 

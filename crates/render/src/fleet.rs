@@ -6,7 +6,7 @@ use std::path::Path;
 use ringwise_check::Severity;
 use ringwise_check::fleet::{HostSummary, shared};
 use ringwise_plan::fleet::{PlanGroup, PlannedHost};
-use ringwise_text::{Recording, Style, Tint};
+use ringwise_text::{RecordingName, Style, Tint};
 use ringwise_text::{hang, len, plural, thousands, visible};
 
 use crate::table::plain;
@@ -80,7 +80,7 @@ pub fn checked(
 
 /// The command for one of the captures. A name of a file may come from the hosts as well.
 pub(crate) fn reads(command: &str, file: &str) -> String {
-    visible(&Recording::of(Some(Path::new(file))).reads(command)).into_owned()
+    visible(&RecordingName::of(Some(Path::new(file))).reads(command)).into_owned()
 }
 
 /// `3 hosts: 1 with errors, 2 with warnings only; 1 capture could not be used`

@@ -18,7 +18,7 @@ const KEPT: usize = 50;
 /// What a configuration file does on a host, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ConfigFit {
     /// The file is an error on this host, so it would change nothing.
     Fails,
     /// A part of what it requests cannot be set, is skipped or is unknown.
@@ -29,7 +29,7 @@ pub enum Verdict {
     ChangesNothing,
 }
 
-impl Verdict {
+impl ConfigFit {
     const ALL: [Self; 4] = [Self::Fails, Self::FitsPartly, Self::Fits, Self::ChangesNothing];
 
     fn name(self) -> &'static str {
@@ -58,7 +58,7 @@ pub struct ConfigOnHost {
     #[serde(skip)]
     pub file: String,
     /// Whether the file fits.
-    pub verdict: Verdict,
+    pub verdict: ConfigFit,
     /// `None`: the name is unknown, or the host has none.
     pub host: Option<String>,
     /// Host groups of the file that apply.
@@ -88,7 +88,7 @@ impl ConfigOnHost {
     pub fn failed(file: &str, s: &Snapshot, faults: Vec<String>) -> Self {
         Self {
             file: file.into(),
-            verdict: Verdict::Fails,
+            verdict: ConfigFit::Fails,
             host: s.host.name.known().filter(|n| *n != "(none)").cloned(),
             host_groups: Vec::new(),
             entries: Vec::new(),
@@ -110,7 +110,7 @@ impl ConfigOnHost {
 
     /// A host for which the file has this plan.
     pub fn planned(file: &str, s: &Snapshot, plan: &Plan) -> Self {
-        let skipped = plan.left_out.iter().filter(|l| l.is_named()).map(|l| {
+        let skipped = plan.left_out.iter().filter(|l| l.is_user_configured()).map(|l| {
             let dev = l.setting.dev().unwrap_or("host");
             let why = match l.outage.as_str() {
                 "" => "the decision is yours".to_string(),
@@ -121,13 +121,13 @@ impl ConfigOnHost {
                 why: format!("{why}; {}", l.reason),
             }
         });
-        let impossible = plan.refused.iter().filter(|r| r.is_named() || r.needed);
+        let impossible = plan.refused.iter().filter(|r| r.is_user_configured() || r.needed);
         let impossible = impossible.map(|r| NotPlanned { what: r.what.clone(), why: r.why.to_string() });
         let not_planned: Vec<NotPlanned> = impossible.chain(skipped).collect();
         let verdict = match (not_planned.is_empty(), plan.steps.is_empty()) {
-            (false, _) => Verdict::FitsPartly,
-            (true, false) => Verdict::Fits,
-            (true, true) => Verdict::ChangesNothing,
+            (false, _) => ConfigFit::FitsPartly,
+            (true, false) => ConfigFit::Fits,
+            (true, true) => ConfigFit::ChangesNothing,
         };
         let (changes, interrupts_traffic) = (plan.steps.len(), plan.interrupts_traffic());
         Self { verdict, changes, interrupts_traffic, not_planned, ..Self::failed(file, s, Vec::new()) }
@@ -137,7 +137,7 @@ impl ConfigOnHost {
     /// host itself would get.
     #[must_use]
     pub fn with_parts(self, host_groups: Vec<String>, entries: Vec<String>, undecided: Vec<String>) -> Self {
-        let verdict = if undecided.is_empty() { self.verdict } else { self.verdict.min(Verdict::FitsPartly) };
+        let verdict = if undecided.is_empty() { self.verdict } else { self.verdict.min(ConfigFit::FitsPartly) };
         Self { verdict, host_groups, entries, undecided, ..self }
     }
 
@@ -185,7 +185,7 @@ pub struct ConfigPage<'a> {
 /// The page. `hosts`: the worst first. With `-v` the reasons are listed for each host.
 pub fn page(hosts: &[ConfigOnHost], p: &ConfigPage, style: &Style) -> String {
     let limit = Limit::new(p.all, style);
-    let counts = Verdict::ALL.into_iter().filter_map(|v| {
+    let counts = ConfigFit::ALL.into_iter().filter_map(|v| {
         let n = hosts.iter().filter(|h| h.verdict == v).count();
         (n > 0).then(|| format!("{} on {}", v.name(), thousands(n as u64)))
     });
@@ -207,7 +207,7 @@ pub fn page(hosts: &[ConfigOnHost], p: &ConfigPage, style: &Style) -> String {
         let config = ringwise_model::shell::quote(p.config);
         let next = match first.verdict {
             // A plan would only repeat the reason.
-            Verdict::Fails => {
+            ConfigFit::Fails => {
                 let show = reads("ringwise show", &first.file);
                 format!("correct {config}; to see what this host has:\n  {show}")
             }
@@ -221,7 +221,7 @@ pub fn page(hosts: &[ConfigOnHost], p: &ConfigPage, style: &Style) -> String {
 fn table(hosts: &[ConfigOnHost], style: &Style) -> String {
     let mut rows = vec![["HOST", "RESULT", "CHANGES", "NOT SET", "HOST GROUPS"].map(String::from).to_vec()];
     for h in hosts {
-        let number = |n: usize| if h.verdict == Verdict::Fails { "-".into() } else { thousands(n as u64) };
+        let number = |n: usize| if h.verdict == ConfigFit::Fails { "-".into() } else { thousands(n as u64) };
         let groups = match (h.host_groups.as_slice(), style.width) {
             ([], _) => "-".into(),
             ([one], _) => one.clone(),
@@ -239,7 +239,7 @@ fn table(hosts: &[ConfigOnHost], style: &Style) -> String {
 fn shared_reasons(hosts: &[ConfigOnHost], limit: &Limit, style: &Style) -> String {
     let mut out = String::new();
     for (verdict, title) in
-        [(Verdict::Fails, "Why the file fails:"), (Verdict::FitsPartly, "Why the file fits only partly:")]
+        [(ConfigFit::Fails, "Why the file fails:"), (ConfigFit::FitsPartly, "Why the file fits only partly:")]
     {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         let mine = || hosts.iter().filter(|h| h.verdict == verdict);
@@ -282,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    fn host(file: &str, verdict: Verdict, not_planned: usize) -> ConfigOnHost {
+    fn host(file: &str, verdict: ConfigFit, not_planned: usize) -> ConfigOnHost {
         let s = machines::ten()[0].snapshot();
         let one = |i: usize| NotPlanned { what: format!("eth{i} rings"), why: "not supported by the driver".into() };
         let not_planned = (0..not_planned).map(one).collect();
@@ -292,11 +292,11 @@ mod tests {
 
     fn fleet() -> Vec<ConfigOnHost> {
         let mut all = vec![
-            host("caps/a.tar.gz", Verdict::ChangesNothing, 0),
-            host("caps/b.tar.gz", Verdict::FitsPartly, 1),
-            host("caps/c.tar.gz", Verdict::Fits, 0),
-            host("caps/d.tar.gz", Verdict::FitsPartly, 2),
-            host("caps/e.tar.gz", Verdict::Fails, 0),
+            host("caps/a.tar.gz", ConfigFit::ChangesNothing, 0),
+            host("caps/b.tar.gz", ConfigFit::FitsPartly, 1),
+            host("caps/c.tar.gz", ConfigFit::Fits, 0),
+            host("caps/d.tar.gz", ConfigFit::FitsPartly, 2),
+            host("caps/e.tar.gz", ConfigFit::Fails, 0),
         ];
         all[4].faults = vec!["fleet.toml line 3: a fault".into()];
         all[4].alike = all[4].faults.clone();
@@ -354,18 +354,18 @@ mod tests {
 
     #[test]
     fn an_undecided_group_never_fits() {
-        let fits = host("x", Verdict::Fits, 0);
+        let fits = host("x", ConfigFit::Fits, 0);
         let undecided = || vec!["host group a does not apply, because the host name is unknown".to_string()];
-        assert_eq!(fits.clone().with_parts(Vec::new(), Vec::new(), Vec::new()).verdict, Verdict::Fits);
+        assert_eq!(fits.clone().with_parts(Vec::new(), Vec::new(), Vec::new()).verdict, ConfigFit::Fits);
         let partly = fits.with_parts(Vec::new(), Vec::new(), undecided());
-        assert_eq!((partly.verdict, partly.skipped()), (Verdict::FitsPartly, 1));
-        let fails = host("x", Verdict::Fails, 0).with_parts(Vec::new(), Vec::new(), undecided());
-        assert_eq!(fails.verdict, Verdict::Fails);
+        assert_eq!((partly.verdict, partly.skipped()), (ConfigFit::FitsPartly, 1));
+        let fails = host("x", ConfigFit::Fails, 0).with_parts(Vec::new(), Vec::new(), undecided());
+        assert_eq!(fails.verdict, ConfigFit::Fails);
     }
 
     #[test]
     fn few_reasons_are_kept() {
-        let h = host("x", Verdict::FitsPartly, 70).shortened();
+        let h = host("x", ConfigFit::FitsPartly, 70).shortened();
         assert_eq!((h.not_planned.len(), h.skipped()), (KEPT, 70));
     }
 }

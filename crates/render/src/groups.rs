@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_model::{CpuSet, Fact, Goal, Snapshot};
-use ringwise_plan::{Group, Plan, Program, affinity_of_others, interrupts_of_others, program_drop_in};
+use ringwise_plan::{Group, Plan, ProgramPlacement, affinity_of_others, interrupts_of_others, program_drop_in};
 
 use ringwise_text::{hang, plural};
 
@@ -58,7 +58,8 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     let kept = KeptFree::of(plan, s);
     let apart = kept.as_ref().filter(|k| k.by.is_empty()).and_then(|k| Some((&k.cpus, s?)));
     let many = if apart.is_some() { OTHER_MANY_OR_BUSY } else { MANY_OR_BUSY };
-    let (groups, devs): (Vec<&Program>, Vec<&Program>) = plan.programs.iter().partition(|p| p.group.is_some());
+    let (groups, devs): (Vec<&ProgramPlacement>, Vec<&ProgramPlacement>) =
+        plan.programs.iter().partition(|p| p.group.is_some());
     out.push_str(&list("  ", groups.iter().map(|p| (of(p), cpus_of(&p.cpus, s), p.why.clone())), w));
     if let Some(first) = devs.first() {
         let node = (many, list("    ", of_nodes(plan, s, &devs).into_iter(), w));
@@ -75,7 +76,8 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
         );
     }
     let configured = || plan.programs.iter().filter(|p| !p.names.is_empty());
-    let shown: Vec<&Program> = if configured().next().is_some() { configured().collect() } else { vec![first] };
+    let shown: Vec<&ProgramPlacement> =
+        if configured().next().is_some() { configured().collect() } else { vec![first] };
     let shown_devs: Vec<&str> = shown.iter().map(|p| p.dev.as_str()).collect();
     for p in shown {
         let only = p.group.is_none() && p.node_cpus.is_none();
@@ -107,7 +109,7 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     out
 }
 
-fn of(p: &Program) -> String {
+fn of(p: &ProgramPlacement) -> String {
     p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev))
 }
 
@@ -129,7 +131,7 @@ fn list(indent: &str, lines: impl Iterator<Item = (String, String, String)>, w: 
 }
 
 /// CPUs for programs with many threads: interfaces with the same CPUs share a line.
-fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&Program]) -> Vec<(String, String, String)> {
+fn of_nodes(plan: &Plan, s: Option<&Snapshot>, devs: &[&ProgramPlacement]) -> Vec<(String, String, String)> {
     let mut lines: Vec<(String, String, String)> = Vec::new();
     for p in devs {
         let nodeless = plan.layout.iter().any(|l| l.dev == p.dev && l.node.is_none());
@@ -165,7 +167,7 @@ fn of_node(nodeless: bool) -> &'static str {
 }
 
 /// ` of the node`, and which one if the interface is on another.
-fn node_of(plan: &Plan, s: Option<&Snapshot>, p: &Program, cpus: &CpuSet) -> String {
+fn node_of(plan: &Plan, s: Option<&Snapshot>, p: &ProgramPlacement, cpus: &CpuSet) -> String {
     let Some(home) = plan.layout.iter().find(|l| l.dev == p.dev).map(|l| l.node) else { return of_node(false).into() };
     let nodes: BTreeSet<_> = s.into_iter().flat_map(|s| cpus.iter().filter_map(|c| s.topology.node_of(c))).collect();
     match home {
@@ -223,7 +225,7 @@ impl KeptFree {
 /// The drop-in and the line for a cgroup with all sets of CPUs, each with the kind of program that it suits. `apart`: the reserved CPUs,
 /// on this host.
 fn alternatives(
-    p: &Program,
+    p: &ProgramPlacement,
     node: &CpuSet,
     goal: Goal,
     many: &str,
@@ -334,7 +336,7 @@ fn without_queues(plan: &Plan, kept: Option<&KeptFree>, s: Option<&Snapshot>) ->
 }
 
 /// The systemd unit, or a placeholder if its name is not known.
-fn unit(p: &Program) -> String {
+fn unit(p: &ProgramPlacement) -> String {
     match p.names.as_slice() {
         [one] if one.contains('.') => one.clone(),
         [one] => format!("{one}.service"),

@@ -1,8 +1,8 @@
 //! Manual changes: when they happened, their likely cause, and the two ways to continue.
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Happened, Newer, Outcome, Standing};
-use ringwise_knob::{Family, ManualChange, Match, Origin, Setting, Window};
+use ringwise_apply::{DriftCause, Newer, Outcome, SettingInEffect};
+use ringwise_knob::{ChangeWindow, Family, ManualChange, Match, Origin, Setting};
 use ringwise_plan::Plan;
 
 use super::plan_index::PlanIndex;
@@ -15,7 +15,7 @@ fn address(s: &Setting) -> String {
 }
 
 /// `between 02:51:10 and 02:51:40`. It includes the date if that is not today's, or if the two dates differ.
-pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
+pub fn between(w: &ChangeWindow, now: Option<u64>, utc: bool) -> String {
     let day = |t: u64| when::minute(t, utc).get(..10).map(str::to_string);
     let today = now.and_then(day);
     let time = |t: u64| if day(t) == today { when::clock(t, utc) } else { when::second(t, utc) };
@@ -29,7 +29,7 @@ pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
 }
 
 /// `changed between …` after a line of `verify`; `same time` if the line before shows the same time.
-pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
+pub fn changed(s: &SettingInEffect, last: &mut Option<ChangeWindow>, now: Option<u64>, utc: bool) -> String {
     let Some(w) = s.changed else { return String::new() };
     if last.replace(w) == Some(w) {
         return "   same time".into();
@@ -39,9 +39,9 @@ pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: b
 
 /// What helps to find out which program changed settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct DriftEvidence {
     /// By device with manual changes; devices about which nothing is known are not in the list.
-    pub devices: Vec<(String, Happened)>,
+    pub devices: Vec<(String, DriftCause)>,
     /// Names of running programs that change settings; `None`: this could not be read.
     pub rivals: Option<Vec<String>>,
 }
@@ -55,16 +55,16 @@ pub struct Advice {
     /// The last transaction in effect.
     pub last: Option<u64>,
     /// What is known about the cause of manual changes.
-    pub evidence: Evidence,
+    pub evidence: DriftEvidence,
     /// Seconds since 1970; `None`: the page is about a recording.
     pub now: Option<u64>,
 }
 
 /// The last lines of `verify` if settings differ from those applied. `changed`: some of them were changed outside
 /// ringwise.
-pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) -> String {
+pub fn next_steps(drifted: &[&SettingInEffect], changed: bool, a: &Advice, style: &Style) -> String {
     let mut out = String::new();
-    if let Some(text) = looks_like(drifted, &a.evidence) {
+    if let Some(text) = likely_cause(drifted, &a.evidence) {
         out.push_str(&hang("Likely cause: ", &text, style.width));
     }
     let there = |c: &str| style.recording.there(c);
@@ -85,7 +85,7 @@ pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) 
 }
 
 /// How to keep the present values.
-fn keep(drifted: &[&Standing], style: &Style) -> String {
+fn keep(drifted: &[&SettingInEffect], style: &Style) -> String {
     let mut out = String::new();
     let there = |c: &str| style.recording.there(c);
     let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
@@ -116,14 +116,14 @@ pub fn newer(n: &Newer, style: &Style) -> String {
 }
 
 /// `Likely cause: …`: a guess at the cause, with the evidence for it.
-pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
+pub fn likely_cause(drifted: &[&SettingInEffect], e: &DriftEvidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
     }
-    let names = |f: fn(&Happened) -> bool| -> Vec<&str> {
+    let names = |f: fn(&DriftCause) -> bool| -> Vec<&str> {
         e.devices.iter().filter(|(_, h)| f(h)).map(|(d, _)| d.as_str()).collect()
     };
-    let anew = names(|h| *h == Happened::SetUpAnew);
+    let anew = names(|h| *h == DriftCause::SetUpAnew);
     if !anew.is_empty() {
         return Some(format!("{} was created again (new interface index: driver or device reloaded)", anew.join(", ")));
     }
@@ -131,7 +131,7 @@ pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
         .devices
         .iter()
         .filter_map(|(d, h)| match h {
-            Happened::Channels { from, to } => Some(format!("{d} {} -> {}", from.value_text(), to.value_text())),
+            DriftCause::Channels { from, to } => Some(format!("{d} {} -> {}", from.value_text(), to.value_text())),
             _ => None,
         })
         .collect();
@@ -148,7 +148,7 @@ pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
         Some(r) => facts.push(format!("{} does not change these settings", r.join(", "))),
         None => {}
     }
-    let same = names(|h| *h == Happened::Nothing);
+    let same = names(|h| *h == DriftCause::Nothing);
     if !same.is_empty() {
         facts.push(format!("{} not created again, channels unchanged", same.join(", ")));
     }

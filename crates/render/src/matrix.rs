@@ -51,7 +51,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
         .map(|v| Row {
             label: vector_label(v),
             marks: cols.iter().map(|c| mark(&isolated, nic, v, c)).collect(),
-            asked: asked(&v.asked, style),
+            asked: cpu_set_text(&v.asked, style),
         })
         .collect();
     let mut shape = Shape::default();
@@ -88,7 +88,7 @@ pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
 }
 
 /// A set of CPUs: as a list, with the hex mask for `--raw`, or as a number if it is too long for a terminal.
-fn asked(f: &Fact<CpuSet>, style: &Style) -> String {
+fn cpu_set_text(f: &Fact<CpuSet>, style: &Style) -> String {
     match f {
         Fact::Known(c) if style.raw => format!("{} ({})", set(c), ringwise_text::mask(c)),
         Fact::Known(c) => {
@@ -357,7 +357,7 @@ fn list(t: &Topology, nic: &Nic, vectors: &[&Vector], ranks: &Ranks, style: &Sty
             pad(name, width),
             style.mark(*m),
             pad(line, middle),
-            asked(&v.asked, style)
+            cpu_set_text(&v.asked, style)
         );
         let text = text.trim_end();
         out.push_str(&if matches!(m, Mark::Far | Mark::HereIsolated) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_apply::{Event, Failure, NotPutBack, OnTrial, Outcome, Phase, TrialResult, Verdict};
+use ringwise_apply::{Event, Failure, NotPutBack, OnTrial, Outcome, Phase, RunResult, TrialResult};
 use ringwise_knob::{Address, Match, Setting};
 use ringwise_model::{CpuSet, Fact};
 
@@ -11,7 +11,7 @@ use ringwise_text::{Style, Tint};
 use ringwise_text::{hang, one_line, pad, plural};
 
 /// The settings before the change, for `0-15 -> 0`.
-pub type Before = BTreeMap<Address, String>;
+pub type ValuesBefore = BTreeMap<Address, String>;
 
 fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())
@@ -39,7 +39,7 @@ fn failure(f: &Failure) -> Vec<String> {
 }
 
 /// One or more lines for an event; `None` if the event is not shown.
-pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<String> {
+pub fn event(e: &Event, before: &ValuesBefore, clock: &str, style: &Style) -> Option<String> {
     let change = |s: &Setting| {
         let was = s.address().and_then(|a| before.get(&a).cloned());
         let now = s.value_text();
@@ -195,9 +195,9 @@ impl Run {
 /// The outcome.
 pub fn summary(o: &Outcome, run: Run, style: &Style) -> String {
     let w = style.width;
-    let mut out = not_as_asked(o, w);
+    let mut out = not_as_requested(o, w);
     out.push_str(&super::manual_changes::outcome(&o.kept, style));
-    let stands = matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo);
+    let stands = matches!(o.verdict, RunResult::Applied | RunResult::NothingToDo);
     if stands && !o.pending.is_empty() {
         let names: Vec<String> = o.pending.iter().map(ToString::to_string).collect();
         let text = if style.width.is_some() && names.len() > 4 {
@@ -224,7 +224,7 @@ pub fn summary(o: &Outcome, run: Run, style: &Style) -> String {
 }
 
 /// Settings that the kernel or the driver refused or changed to other values.
-fn not_as_asked(o: &Outcome, w: Option<usize>) -> String {
+fn not_as_requested(o: &Outcome, w: Option<usize>) -> String {
     let mut out = String::new();
     for r in &o.refused {
         let text = format!("{} {}: {}", address(&r.asked), r.failure.words, r.failure.meaning);
@@ -254,14 +254,14 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
     let id = o.transaction.map(|t| t.to_string()).unwrap_or_default();
     let mut out = String::new();
     match o.verdict {
-        Verdict::NothingToDo if o.already_so.is_empty() => out.push_str("Nothing to do. Nothing was written.\n"),
-        Verdict::NothingToDo => {
+        RunResult::NothingToDo if o.already_so.is_empty() => out.push_str("Nothing to do. Nothing was written.\n"),
+        RunResult::NothingToDo => {
             out.push_str(&format!(
                 "Nothing to do: {} already as requested. Nothing was written.\n",
                 plural(o.already_so.len(), "setting")
             ));
         }
-        Verdict::Applied => {
+        RunResult::Applied => {
             let text = format!("{} as transaction {id} in {}: {} {}.", run.verb(), seconds(o), count(o), read_back(o));
             let tint = if o.unmet.is_empty() { Tint::Green } else { Tint::Yellow };
             out.push_str(&style.paint(tint, hang("", &text, w).trim_end()));
@@ -281,7 +281,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
                 out.push_str(AFTER_APPLY);
             }
         }
-        Verdict::Recovered => {
+        RunResult::Recovered => {
             let text = format!(
                 "Recovered in {}: the host is as before transaction {id} ({} of {} settings).",
                 seconds(o),
@@ -291,7 +291,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
             out.push_str(&style.paint(Tint::Green, hang("", &text, w).trim_end()));
             out.push('\n');
         }
-        Verdict::PutBack => {
+        RunResult::PutBack => {
             if let Some(f) = &o.failed {
                 out.push_str(&failed(f, w));
             }
@@ -305,7 +305,7 @@ fn verdict(o: &Outcome, run: Run, style: &Style) -> String {
             ));
             out.push_str(&format!("Details: ringwise history {id}\n"));
         }
-        Verdict::PutBackIncomplete => {
+        RunResult::PutBackIncomplete => {
             if let Some(f) = &o.failed {
                 out.push_str(&failed(f, w));
             }

@@ -155,7 +155,7 @@ fn nothing_to_change(plan: &Plan) -> String {
     let so = n.saturating_sub(plan.kept.len());
     let unread = || plan.refused.iter().filter(|r| r.is_unread());
     let not_readable: usize = unread().map(|r| r.settings).sum();
-    let incomplete = unread().any(|r| r.needed && !r.is_named());
+    let incomplete = unread().any(|r| r.needed && !r.is_user_configured());
     match (n, not_readable) {
         (0, 0) => format!("{host}: nothing to plan, nothing to change."),
         (_, 0) => format!("{host}: nothing to change ({so} of {n} settings are as planned)."),
@@ -362,7 +362,7 @@ fn rest(plan: &Plan, again: &str, style: &Style) -> String {
         out.push_str(&hang("Warning: ", warning, style.width));
     }
     plan.refused.iter().for_each(|r| out.push_str(&impossible(r, style.width)));
-    let goal = || plan.left_out.iter().filter(|l| !l.is_named());
+    let goal = || plan.left_out.iter().filter(|l| !l.is_user_configured());
     // Without a number of queues each interface gets that of the goal. `balanced` changes none.
     let whole = plan.intent.goal != Goal::Balanced && plan.intent.queues.is_none();
     let all = whole.then(|| {
@@ -380,7 +380,7 @@ fn impossible(r: &NotPossible, w: Option<usize>) -> String {
     let NotPossible { what, why, needed, .. } = r;
     let unread = matches!(why, Obstacle::NotReadable { .. } | Obstacle::NotReadableStays { .. });
     let tail = match *needed {
-        _ if r.is_named() => "",
+        _ if r.is_user_configured() => "",
         true if unread => "; run plan as root on the host to find out whether the goal is met",
         true => "; the goal is not fully met without it",
         false => "; optional for this goal",
@@ -390,12 +390,12 @@ fn impossible(r: &NotPossible, w: Option<usize>) -> String {
 
 /// Settings that the user configured and that cannot be set on this host, for `apply`.
 pub fn impossible_requests(plan: &Plan, style: &Style) -> String {
-    plan.refused.iter().filter(|r| r.is_named()).map(|r| impossible(r, style.width)).collect()
+    plan.refused.iter().filter(|r| r.is_user_configured()).map(|r| impossible(r, style.width)).collect()
 }
 
 /// Settings that the user requested and the plan skipped. They come first on the page.
 fn named(plan: &Plan, style: &Style) -> String {
-    skipped::text(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned", None, style)
+    skipped::text(plan.left_out.iter().filter(|l| l.is_user_configured()), "Requested but not planned", None, style)
 }
 
 /// The queue that an interrupt serves.

@@ -73,7 +73,7 @@ mod tests {
         let listed = list(&n, &Style::plain(Some(100)));
         assert_eq!(listed, "flow rules   7: tcp4 dst-port 443 src-ip 10.0.0.0 m 0.255.255.255 action 2\n");
         assert_eq!(line(&s.nics[1]).unwrap(), "none: not supported by the driver");
-        n.rules = ringwise_model::not_asked();
+        n.rules = ringwise_model::not_requested();
         assert_eq!(line(&n), None);
     }
 }

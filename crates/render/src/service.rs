@@ -1,7 +1,7 @@
 //! The lines of `status` about the service that keeps a layout.
 
-use ringwise_daemon::pauses::{Pause, PauseReason};
-use ringwise_daemon::{Action, ActionEnding, ServiceState};
+use ringwise_daemon::pauses::{InterfacePause, PauseReason};
+use ringwise_daemon::{ActionEnding, ServiceAction, ServiceState};
 use ringwise_text::when;
 use ringwise_text::{Style, Tint, hang, pad, plural, visible};
 
@@ -68,7 +68,7 @@ fn mode(s: &ServiceState, style: &Style) -> String {
     format!("keeps {} since {since} (mode keep{file})", plural(s.keeps, "setting"))
 }
 
-fn pause(p: &Pause, style: &Style) -> String {
+fn pause(p: &InterfacePause, style: &Style) -> String {
     let dev = cut(&p.interface, LONGEST_NAME);
     let until = match p.until_unix {
         Some(t) => when::clock(t, style.utc),
@@ -85,7 +85,7 @@ fn pause(p: &Pause, style: &Style) -> String {
 }
 
 /// `2026-11-25 14:41 the driver or the kernel had reset settings: set 12 settings of eth0 (transaction 15)`
-fn action(a: &Action, style: &Style) -> String {
+fn action(a: &ServiceAction, style: &Style) -> String {
     let names: Vec<String> = a.interfaces.iter().take(NAMES).map(|d| cut(d, LONGEST_NAME)).collect();
     let mut devs = names.join(", ");
     if a.interfaces.len() > NAMES {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_apply::{Entry, Holder, Pending, Standing, TrialResult, Verify};
+use ringwise_apply::{HistoryEntry, Holder, Pending, SettingInEffect, TrialResult, Verify};
 use ringwise_daemon::ServiceState;
-use ringwise_knob::{Address, Match, Window};
+use ringwise_knob::{Address, ChangeWindow, Match};
 use ringwise_model::{Cause, CpuSet, Goal, Snapshot};
 
 use super::verdict::{self, Worst};
@@ -21,15 +21,15 @@ pub struct HostStatus {
     /// `None`: this is a recording, or the state directory could not be read (`unreadable` has the reason).
     pub verify: Option<Verify>,
     /// The last transaction in effect.
-    pub last: Option<Entry>,
+    pub last: Option<HistoryEntry>,
     /// The last transaction, if it is a rollback; it may have undone everything that was applied before.
-    pub rolled_back: Option<Entry>,
+    pub rolled_back: Option<HistoryEntry>,
     /// A transaction of which a part could not be restored.
     pub half_way: Option<u64>,
     /// Settings that a rollback could not restore because CPUs were offline.
     pub waiting: Option<UnrestoredSettings>,
     /// The last transaction, if the guard rolled it back because transmit queues were stuck.
-    pub stuck: Option<Entry>,
+    pub stuck: Option<HistoryEntry>,
     /// Why the journals cannot be read; `None`: they were read, or this is a recording.
     pub unreadable: Option<String>,
     /// The service, if one runs on this host.
@@ -109,7 +109,7 @@ fn problem(st: &HostStatus) -> Option<String> {
 
 /// `2 of 41 settings differ from what was applied (most of them on eth2)`
 fn differing(v: &Verify) -> Option<String> {
-    let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
+    let drifted: Vec<&SettingInEffect> = v.drifted().filter(|s| was_read(s)).collect();
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     for dev in drifted.iter().filter_map(|d| d.want.dev()) {
         *by.entry(dev).or_default() += 1;
@@ -125,7 +125,7 @@ fn differing(v: &Verify) -> Option<String> {
 }
 
 /// Whether the setting was read. Settings that `--passive` does not read are unknown and count as unchanged.
-fn was_asked(s: &Standing) -> bool {
+fn was_read(s: &SettingInEffect) -> bool {
     !matches!(&s.how, Match::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::Passive))
 }
 
@@ -224,8 +224,8 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
 }
 
 /// The state of the settings: `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
-fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
-    let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
+fn now(v: &Verify, last: Option<&HistoryEntry>, style: &Style) -> String {
+    let drifted: Vec<&SettingInEffect> = v.drifted().filter(|s| was_read(s)).collect();
     let left_out = v.drifted().count() - drifted.len();
     if drifted.is_empty() && left_out > 0 {
         return format!("{} of {} settings as applied, {left_out} not read", v.holding(), v.settings.len());
@@ -236,14 +236,15 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
             if all == 1 { "the only setting is as applied".into() } else { format!("all {all} settings as applied") };
         // For a single transaction: the number of settings that had the right value before.
         let of_last = last.filter(|e| e.steps < all && v.settings.iter().all(|s| s.transaction == e.id));
-        let whole = |e: &&Entry| e.outcome.as_ref().is_some_and(|o| o.refused.is_empty() && o.ignored.is_empty());
+        let whole =
+            |e: &&HistoryEntry| e.outcome.as_ref().is_some_and(|o| o.refused.is_empty() && o.ignored.is_empty());
         return match of_last.filter(whole) {
             Some(e) => format!("{text} ({}, the others had these values before)", plural(e.steps, "change")),
             None => text,
         };
     }
     // The latest time at which all settings were known to match.
-    let windows: Option<Vec<Window>> = drifted.iter().map(|s| s.changed).collect();
+    let windows: Option<Vec<ChangeWindow>> = drifted.iter().map(|s| s.changed).collect();
     let since = windows.and_then(|w| w.iter().map(|w| w.after).min());
     let since = since.map(|t| format!(" since {}", when::minute(t, style.utc))).unwrap_or_default();
     let text = format!("{} of {} settings differ{since} (ringwise verify)", drifted.len(), v.settings.len());
@@ -346,7 +347,7 @@ fn remarks(s: &Snapshot, st: &HostStatus) -> BTreeMap<String, String> {
         }
     }
     let mut moved: BTreeMap<String, Vec<Address>> = BTreeMap::new();
-    let drifted = st.verify.iter().flat_map(Verify::drifted).filter(|d| was_asked(d));
+    let drifted = st.verify.iter().flat_map(Verify::drifted).filter(|d| was_read(d));
     for address in drifted.filter_map(|d| d.want.address()) {
         if let Some(dev) = address.dev() {
             moved.entry(dev.to_string()).or_default().push(address);
@@ -394,7 +395,7 @@ fn next(s: &Snapshot, st: &HostStatus, worst: Option<&Worst>, how: StatusOptions
     if st.service.as_ref().is_some_and(|s| s.problem.is_some()) {
         return "Next: journalctl -e -u ringwise-daemon\n".into();
     }
-    if v.drifted().any(was_asked) {
+    if v.drifted().any(was_read) {
         let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");

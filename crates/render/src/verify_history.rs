@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Attention, Ending, Entry, Standing, TransactionKind, TrialResult, Verdict, Verify, WouldUndo};
+use ringwise_apply::{
+    Attention, Ending, HistoryEntry, RunResult, SettingInEffect, TransactionKind, TrialResult, Verify, WouldUndo,
+};
 use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Fact, Title};
-use ringwise_observe::How;
+use ringwise_observe::StallKind;
 use ringwise_plan::ProgramReport;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural, visible};
 use ringwise_text::{Style, Tint};
 
-fn now(s: &Standing) -> String {
+fn now(s: &SettingInEffect) -> String {
     match (&s.how, &s.now) {
         (Match::Gone, _) => "gone".into(),
         (Match::Unknown(u), _) => format!("unknown ({})", u.why),
@@ -48,7 +50,7 @@ pub struct InterruptCount {
     pub packets: Option<u64>,
     /// Its transmit queue is stuck.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stuck: Option<How>,
+    pub stuck: Option<StallKind>,
     /// Packets arrived, but they are not processed on the planned CPU yet: the queue is never empty, so it stays on the
     /// CPU where polling began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -74,7 +76,7 @@ impl InterruptCount {
     /// Everything that is wrong with the queue. A queue that is idle or could not be counted has no finding.
     pub fn findings(&self) -> Vec<QueueFinding> {
         let all = [
-            (QueueFinding::InterruptsElsewhere, self.astray()),
+            (QueueFinding::InterruptsElsewhere, self.handled_elsewhere()),
             (QueueFinding::Stuck, self.stuck.is_some()),
             (QueueFinding::PolledElsewhere, self.polled),
         ];
@@ -87,7 +89,7 @@ impl InterruptCount {
     }
 
     /// Whether interrupts were handled on other CPUs than planned.
-    pub fn astray(&self) -> bool {
+    pub fn handled_elsewhere(&self) -> bool {
         self.seen_on.as_ref().is_some_and(|s| !s.is_subset(&self.planned))
     }
 
@@ -148,7 +150,7 @@ pub fn verify(host: &str, v: &Verify, observed: &Observed, advice: &manual_chang
         out.push_str(&style.paint(if all { Tint::Green } else { Tint::Yellow }, &text));
         out.push('\n');
     }
-    let drifted: Vec<&Standing> = v.drifted().collect();
+    let drifted: Vec<&SettingInEffect> = v.drifted().collect();
     let width = drifted.iter().map(|s| address(&s.want).len()).max().unwrap_or(0);
     let mut last = None;
     for s in &drifted {
@@ -177,8 +179,8 @@ pub fn verify(host: &str, v: &Verify, observed: &Observed, advice: &manual_chang
         out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
         out.push_str(&format!("Finish:   {}\n", style.recording.there("ringwise recover")));
     } else if !drifted.is_empty() {
-        let changed = v.hands().iter().any(|h| h.origin == Origin::ByHand);
-        out.push_str(&manual_changes::ways_on(&drifted, changed, advice, style));
+        let changed = v.manual_changes().iter().any(|h| h.origin == Origin::ByHand);
+        out.push_str(&manual_changes::next_steps(&drifted, changed, advice, style));
     }
     for n in &v.newer {
         out.push_str(&manual_changes::newer(n, style));
@@ -187,12 +189,14 @@ pub fn verify(host: &str, v: &Verify, observed: &Observed, advice: &manual_chang
 }
 
 fn counts(list: &[InterruptCount], seconds: f64, style: &Style) -> String {
-    let astray: Vec<&InterruptCount> = list.iter().filter(|c| c.astray()).collect();
+    let astray: Vec<&InterruptCount> = list.iter().filter(|c| c.handled_elsewhere()).collect();
     let untold = list.iter().filter(|c| c.seen_on.is_none()).count();
     let idle = list.iter().filter(|c| c.idle()).count();
     let stuck = list.iter().filter(|c| c.stuck.is_some()).count();
     let polled = list.iter().filter(|c| c.polled && c.stuck.is_none()).count();
-    let plain = |c: &&InterruptCount| !c.astray() && c.seen_on.is_some() && !c.idle() && c.stuck.is_none() && !c.polled;
+    let plain = |c: &&InterruptCount| {
+        !c.handled_elsewhere() && c.seen_on.is_some() && !c.idle() && c.stuck.is_none() && !c.polled
+    };
     let good = list.iter().filter(plain).count();
     let mut parts = vec![format!("{good} only on their CPU")];
     if idle > 0 {
@@ -230,10 +234,10 @@ fn counts(list: &[InterruptCount], seconds: f64, style: &Style) -> String {
 /// Findings of a queue that are not about the CPU of its interrupt.
 fn queue_problem(c: &InterruptCount) -> Option<String> {
     match c.stuck {
-        Some(How::NothingCompleted { ms, bytes }) => {
+        Some(StallKind::NothingCompleted { ms, bytes }) => {
             return Some(format!("stuck: completed nothing for {} s, {bytes} bytes in flight", ms / 1000));
         }
-        Some(How::TimedOut { times }) => {
+        Some(StallKind::TimedOut { times }) => {
             return Some(format!(
                 "stuck: timed out, {} according to the kernel's watchdog",
                 plural(times as usize, "time")
@@ -246,7 +250,7 @@ fn queue_problem(c: &InterruptCount) -> Option<String> {
     Some(format!("still polled on {place} ({}): it moves once the queue is empty", plural(packets as usize, "packet")))
 }
 
-fn state(e: &Entry) -> String {
+fn state(e: &HistoryEntry) -> String {
     if let Some(by) = e.undone_by {
         return format!("undone by {by}");
     }
@@ -269,7 +273,7 @@ fn state(e: &Entry) -> String {
 }
 
 /// `undone by timer`; `None` if the ending alone is enough.
-fn trial(e: &Entry) -> Option<String> {
+fn trial(e: &HistoryEntry) -> Option<String> {
     match &e.trial.as_ref()?.fate {
         TrialResult::Undone { by, .. } if e.ending == Ending::PutBack => Some(format!("undone by {by}")),
         TrialResult::Undone { by, .. } => {
@@ -283,7 +287,7 @@ fn trial(e: &Entry) -> Option<String> {
 }
 
 /// `goal forward`, `rollback of 12`.
-pub fn title(e: &Entry) -> String {
+pub fn title(e: &HistoryEntry) -> String {
     match &e.kind {
         TransactionKind::Rollback { before: 0 } => "rollback to the initial state".into(),
         TransactionKind::Rollback { before } => format!("rollback of {before}"),
@@ -291,12 +295,12 @@ pub fn title(e: &Entry) -> String {
     }
 }
 
-fn what(e: &Entry) -> String {
+fn what(e: &HistoryEntry) -> String {
     if e.unix_time == 0 {
         return "unknown".into();
     }
     let mut parts = vec![title(e)];
-    let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
+    let kept = e.outcome.as_ref().filter(|o| o.verdict == RunResult::Applied && !o.unmet.is_empty());
     parts.push(match (&e.kind, kept) {
         (TransactionKind::Adopt, _) => plural(e.steps, "setting"),
         // The same numbers as `apply` printed.
@@ -310,37 +314,37 @@ fn what(e: &Entry) -> String {
 }
 
 /// The last transaction of this boot that the user applied and that is in effect.
-pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
-    let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
+pub fn last_in_effect(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
+    let stands = |e: &&HistoryEntry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
     list.iter().filter(|e| e.this_boot && e.kind == TransactionKind::Apply && !e.is_of_service()).rfind(stands)
 }
 
 /// The last transaction of this boot, if it is a rollback that was kept.
-pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
-    let kept = |e: &&Entry| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. });
+pub fn last_rollback(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
+    let kept = |e: &&HistoryEntry| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. });
     let last = list.iter().rfind(|e| kept(e) && !e.is_of_service())?;
     Some(last).filter(|e| matches!(e.kind, TransactionKind::Rollback { .. }))
 }
 
 /// The transaction that `rollback` proposes: the newest in effect, and one of the service only if there is no other. To undo
 /// what a person applied also undoes what the service wrote again since.
-pub fn to_undo(list: &[Entry]) -> Option<&Entry> {
-    let in_effect = |e: &&Entry| e.is_in_effect();
-    let forward = |e: &&Entry| !matches!(e.kind, TransactionKind::Rollback { .. });
+pub fn to_undo(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
+    let in_effect = |e: &&HistoryEntry| e.is_in_effect();
+    let forward = |e: &&HistoryEntry| !matches!(e.kind, TransactionKind::Rollback { .. });
     list.iter().filter(in_effect).filter(forward).max_by_key(|e| (!e.is_of_service(), e.id))
 }
 
 /// What `recover` would restore: the interrupted transaction, otherwise the last one if a part of it could not be
 /// restored.
-pub fn to_recover(list: &[Entry]) -> Option<&Entry> {
+pub fn to_recover(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
     // A trial without a guard is recovered as well; a guard that is running holds the lock.
-    let open = |e: &&Entry| matches!(e.ending, Ending::Unfinished | Ending::OnTrial { .. });
+    let open = |e: &&HistoryEntry| matches!(e.ending, Ending::Unfinished | Ending::OnTrial { .. });
     let cut = list.iter().filter(|e| e.this_boot).find(open);
     cut.or_else(|| list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::PutBackIncomplete))
 }
 
 /// The last transaction of this boot, if it is a rollback that could not restore everything because CPUs were offline.
-pub fn waiting(list: &[Entry]) -> Option<&Entry> {
+pub fn waiting(list: &[HistoryEntry]) -> Option<&HistoryEntry> {
     let last = list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::Kept)?;
     Some(last).filter(|e| e.outcome.as_ref().is_some_and(|o| !o.waiting.is_empty()))
 }
@@ -349,10 +353,11 @@ pub fn waiting(list: &[Entry]) -> Option<&Entry> {
 const RUN: usize = 3;
 
 /// Transactions by which the service kept the layout, with nothing between them. Others are alone.
-fn runs<'a>(newest_first: &[&'a Entry], all: bool) -> Vec<Vec<&'a Entry>> {
-    let keep = |e: &Entry| matches!(e.title, Title::Keep { .. } | Title::Balance { .. });
-    let kept = |e: &Entry| keep(e) && e.ending == Ending::Kept && e.undone_by.is_none() && e.damaged == 0;
-    let alike = |a: &Entry, b: &Entry| std::mem::discriminant(&a.title) == std::mem::discriminant(&b.title);
+fn runs<'a>(newest_first: &[&'a HistoryEntry], all: bool) -> Vec<Vec<&'a HistoryEntry>> {
+    let keep = |e: &HistoryEntry| matches!(e.title, Title::Keep { .. } | Title::Balance { .. });
+    let kept = |e: &HistoryEntry| keep(e) && e.ending == Ending::Kept && e.undone_by.is_none() && e.damaged == 0;
+    let alike =
+        |a: &HistoryEntry, b: &HistoryEntry| std::mem::discriminant(&a.title) == std::mem::discriminant(&b.title);
     let together = newest_first.chunk_by(|a, b| kept(a) && kept(b) && alike(a, b) && a.this_boot == b.this_boot);
     together
         .flat_map(|run| if all || run.len() < RUN { run.chunks(1).collect() } else { vec![run] })
@@ -361,7 +366,7 @@ fn runs<'a>(newest_first: &[&'a Entry], all: bool) -> Vec<Vec<&'a Entry>> {
 }
 
 /// The line of a run: the numbers of its first and last transaction, the time and the user of the last.
-fn run_row(run: &[&Entry], style: &Style) -> Option<Vec<String>> {
+fn run_row(run: &[&HistoryEntry], style: &Style) -> Option<Vec<String>> {
     let (newest, oldest) = (run.first()?, run.last()?);
     let devs: BTreeSet<&str> = run.iter().flat_map(|e| e.devices.iter().map(String::as_str)).collect();
     let devs = devs.into_iter().collect::<Vec<_>>().join(" ");
@@ -373,13 +378,13 @@ fn run_row(run: &[&Entry], style: &Style) -> Option<Vec<String>> {
 }
 
 /// One line for each transaction, newest first. Without `all`, repeated transactions of the service share one line.
-pub fn history(list: &[Entry], all: bool, style: &Style) -> String {
+pub fn history(list: &[HistoryEntry], all: bool, style: &Style) -> String {
     if list.is_empty() {
         return "No transaction yet. Next: ringwise plan\n".into();
     }
     let head = ["ID", if style.utc { "WHEN (UTC)" } else { "WHEN (local)" }, "WHO", "WHAT", "STATE"];
     let mut rows = vec![head.map(String::from).to_vec()];
-    let mut newest: Vec<&Entry> = list.iter().collect();
+    let mut newest: Vec<&HistoryEntry> = list.iter().collect();
     newest.order_by_key(|e| std::cmp::Reverse(e.id));
     for run in runs(&newest, all) {
         if let Some(row) = (run.len() > 1).then(|| run_row(&run, style)).flatten() {
@@ -440,7 +445,7 @@ pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
 }
 
 /// The page about one transaction.
-pub fn entry(e: &Entry, style: &Style) -> String {
+pub fn entry(e: &HistoryEntry, style: &Style) -> String {
     let time = if e.unix_time == 0 { "time unknown".into() } else { when::full(e.unix_time, style.utc) };
     let mut out = format!("transaction {}  {time}\n", e.id);
     let mut line = |k: &str, v: &str| out.push_str(&hang(&pad(k, 10), v, style.width));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::CountEntries as _;
 use ringwise_sys::entry_counter::EntryCounter;
 use ringwise_sys::load::{pin, thread_cpu_time};
-use ringwise_sys::packets::Tap;
+use ringwise_sys::packets::PacketListener;
 
 const INSIDE: &str = "RINGWISE_IN_NETNS";
 const PACKETS: u32 = 10_000;
@@ -56,7 +56,7 @@ impl Bench {
         match watcher {
             Watcher::Nothing => self.round(),
             Watcher::Socket => {
-                let _tap = Tap::open("v0", 0, 1 << 31).expect("root may listen");
+                let _tap = PacketListener::open("v0", 0, 1 << 31).expect("root may listen");
                 self.round()
             }
             Watcher::Counter(entries) => {

@@ -28,7 +28,7 @@ pub fn dump(protocol: u8, v6: bool) -> Result<Vec<Vec<u8>>> {
 
 /// How the packets of a socket last arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Incoming {
+pub struct LastArrival {
     /// `SO_INCOMING_CPU`: the CPU that gave the packet to the socket, which is the one chosen by RPS or RFS if they are in use.
     /// `None`: no packet yet.
     pub cpu: Option<u32>,
@@ -42,7 +42,7 @@ pub struct Incoming {
 /// sock_diag does not report this (net/ipv4/inet_diag.c, `inet_sk_diag_fill`; include/uapi/linux/inet_diag.h has no attribute for
 /// it): the kernel shows it only to processes that hold the socket. So ringwise holds it for a moment (pidfd_getfd(2), since 5.6,
 /// needs the permissions of a debugger).
-pub fn incoming(pid: u32, inode: u64) -> io::Result<Option<Incoming>> {
+pub fn incoming(pid: u32, inode: u64) -> io::Result<Option<LastArrival>> {
     let wanted = format!("socket:[{inode}]");
     let mut found = None;
     for entry in std::fs::read_dir(format!("/proc/{pid}/fd"))? {
@@ -66,7 +66,7 @@ pub fn incoming(pid: u32, inode: u64) -> io::Result<Option<Incoming>> {
         Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => None,
         Err(e) => return Err(e),
     };
-    Ok(Some(Incoming { cpu, napi }))
+    Ok(Some(LastArrival { cpu, napi }))
 }
 
 /// An option of level `SOL_SOCKET` that is a number.

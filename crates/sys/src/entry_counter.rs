@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::bpf::{Assembler, Condition, Instruction, LoadError, Map, MapKind, Program, Register, Width};
+use crate::bpf::{Assembler, BpfProgram, Condition, Instruction, LoadError, Map, MapKind, Register, Width};
 use crate::entry_counts::{EntryCount, EntryCounts};
 use crate::host::{CountEntries, Error, Result};
 use crate::packet_socket;
@@ -83,7 +83,7 @@ impl EntryCounter {
         }
         let load = |segments| {
             let program = filter(entries, counts.descriptor(), queues.descriptor(), segments);
-            Program::load(&what, &program, "rw_entries")
+            BpfProgram::load(&what, &program, "rw_entries")
         };
         let (program, segments) = match load(true) {
             Ok(program) => (program, true),
@@ -270,7 +270,7 @@ mod tests {
             };
             for segments in [true, false] {
                 let program = filter(entries, counts.descriptor(), queues.descriptor(), segments);
-                if let Err(e) = Program::load("filter", &program, "rw_test") {
+                if let Err(e) = BpfProgram::load("filter", &program, "rw_test") {
                     // Only the field that a kernel may forbid can be the reason.
                     assert!(segments && e.rejected, "{entries} entries: {}", e.error);
                 }

@@ -29,7 +29,7 @@ pub fn cpu_latency(microseconds: u32) -> Result<CpuLatency> {
 
 impl CpuLatency {
     /// The lowest latency that any program requests now, in microseconds.
-    pub fn in_force(&mut self) -> Result<i32> {
+    pub fn lowest_latency(&mut self) -> Result<i32> {
         let mut bytes = [0; 4];
         self.file.read_exact(&mut bytes).map_err(|e| io_error("read", DEVICE, &e))?;
         Ok(i32::from_ne_bytes(bytes))

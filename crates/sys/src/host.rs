@@ -431,12 +431,12 @@ pub trait Clock: Send + Sync {
 }
 
 /// A host that wraps another one, and uses its clock.
-pub trait Around: Send + Sync {
+pub trait HostWrapper: Send + Sync {
     /// The host whose clock is used; it must not be the implementer itself.
     fn inside(&self) -> &dyn Host;
 }
 
-impl<T: Around> Clock for T {
+impl<T: HostWrapper> Clock for T {
     fn since_boot(&self) -> Duration {
         self.inside().since_boot()
     }
@@ -478,9 +478,9 @@ pub trait Host: Clock {
     }
 
     /// Samples one in `one_in` frames that this interface with `queues` receive queues receives from now on
-    /// ([`Tap`](crate::packets::Tap) on a real machine). Frames are momentary, and are never recorded.
+    /// ([`PacketListener`](crate::packets::PacketListener) on a real machine). Frames are momentary, and are never recorded.
     ///
-    /// Errors: those of [`Tap::open`](crate::packets::Tap::open); on a host that is not a running machine always.
+    /// Errors: those of [`PacketListener::open`](crate::packets::PacketListener::open); on a host that is not a running machine always.
     fn sample_headers(&self, dev: &str, _queues: u32, _one_in: u32) -> Result<Box<dyn SampleHeaders>> {
         Err(Error::other(format!("listen on {dev}"), "frames can be sampled on a running machine only"))
     }

@@ -18,7 +18,7 @@ const NAMES: u32 = 8;
 
 /// A name that another user holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stranger {
+pub struct ForeignLockName {
     /// `@ringwise-lock-3`: a unix socket in the abstract namespace (unix(7)).
     pub name: String,
     /// `Err`: why the user cannot be determined.
@@ -34,7 +34,7 @@ pub enum Attempt {
         /// The listening socket that is the lock.
         socket: Option<OwnedFd>,
         /// Names that users other than root and this one hold, in the order of the names.
-        strangers: Vec<Stranger>,
+        strangers: Vec<ForeignLockName>,
     },
     /// `pid`: the process that took the lock; it may have passed it on since.
     Held {
@@ -72,8 +72,8 @@ fn take_among(prefix: &str, counts: &dyn Fn(u32) -> bool) -> io::Result<Attempt>
         match owner(name) {
             Ok(None) => {}
             Ok(Some(by)) if counts(by.uid) => return Ok(Attempt::Held { name: name.clone(), by }),
-            Ok(Some(by)) => strangers.push(Stranger { name: name.clone(), uid: Ok(by.uid) }),
-            Err(e) => strangers.push(Stranger { name: name.clone(), uid: Err(crate::io_text(&e)) }),
+            Ok(Some(by)) => strangers.push(ForeignLockName { name: name.clone(), uid: Ok(by.uid) }),
+            Err(e) => strangers.push(ForeignLockName { name: name.clone(), uid: Err(crate::io_text(&e)) }),
         }
     }
     Ok(Attempt::Taken { socket: mine.map(|(_, s)| s.into()), strangers })

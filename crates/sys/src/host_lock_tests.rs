@@ -7,7 +7,7 @@ fn prefix(what: &str) -> String {
     format!("ringwise-test-{what}-{}", std::process::id())
 }
 
-fn taken(a: Attempt) -> (Option<OwnedFd>, Vec<Stranger>) {
+fn taken(a: Attempt) -> (Option<OwnedFd>, Vec<ForeignLockName>) {
     match a {
         Attempt::Taken { socket, strangers } => (socket, strangers),
         Attempt::Held { .. } => panic!("{a:?}"),
@@ -36,7 +36,7 @@ fn strangers_are_passed_over_and_named() {
     let nobody_counts = |_: u32| false;
     let in_the_way: Vec<UnixListener> = (0..2).map(|n| local::listen(&name(n)).unwrap()).collect();
     let (mine, strangers) = taken(take_among(&p, &nobody_counts).unwrap());
-    let stranger = |n: u32| Stranger { name: name(n), uid: Ok(uid) };
+    let stranger = |n: u32| ForeignLockName { name: name(n), uid: Ok(uid) };
     assert_eq!(strangers, [stranger(0), stranger(1)]);
     // The other user releases the first name: the holder of a later name is still found.
     drop(in_the_way);
@@ -89,7 +89,7 @@ fn a_full_queue_does_not_hide_its_owner() {
         Attempt::Taken { strangers, .. } => {
             // Without unix_diag the user is unknown, which is reported.
             assert!(owner_by_diag(&format!("@{p}-0")).is_err());
-            assert!(matches!(&strangers[..], [Stranger { uid: Err(_), .. }]), "{strangers:?}");
+            assert!(matches!(&strangers[..], [ForeignLockName { uid: Err(_), .. }]), "{strangers:?}");
         }
     }
     drop(mine);
@@ -117,7 +117,7 @@ fn another_user_cannot_hold_it_against_us() {
     });
     let (mine, strangers) = taken(take(&p).unwrap());
     assert!(mine.is_some());
-    assert_eq!(strangers, [Stranger { name: format!("@{p}-0"), uid: Ok(NOBODY) }]);
+    assert_eq!(strangers, [ForeignLockName { name: format!("@{p}-0"), uid: Ok(NOBODY) }]);
     // Also if they have filled the queue themselves.
     while local::connect(&format!("@{p}-0"), None).is_ok() {}
     drop(mine);

@@ -39,14 +39,14 @@ pub mod terminal;
 pub mod trust;
 
 pub use capture::{
-    Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply, captures, directories_of_captures,
-    has_capture_name,
+    CaptureRecorder, Captured, Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey,
+    captures, directories_of_captures, has_capture_name,
 };
 pub use deadline::{read_with_deadline, with_deadline};
 pub use device_call::{DeviceCall, alone_with_deadline};
 pub use entry_counts::{EntryCount, EntryCounts};
 pub use host::{
-    Around, Clock, CountEntries, Error, Host, IoctlCmd, Request, Result, SampleHeaders, errno_text, io_text,
+    Clock, CountEntries, Error, Host, HostWrapper, IoctlCmd, Request, Result, SampleHeaders, errno_text, io_text,
 };
 pub use ifindex::ifindex;
 pub use isolation::{Isolation, leave_isolated};

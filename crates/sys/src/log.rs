@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_too_large_is_cut_and_says_so() {
+    fn a_value_too_large_is_cut_and_marked() {
         let place = Place::new("large");
         let path = place.0.join("journald");
         let ear = UnixDatagram::bind(&path).unwrap();

@@ -67,7 +67,7 @@ impl Channel {
 
 /// What was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum MonitorEvent<'a> {
     /// One datagram of the kernel.
     Datagram(Channel, &'a [u8]),
     /// Messages were lost, because they came faster than they were read.
@@ -152,19 +152,19 @@ impl Monitor {
     }
 
     /// Reads everything that has arrived, and does not wait for more.
-    pub fn drain(&mut self, each: &mut dyn FnMut(Heard)) {
+    pub fn drain(&mut self, each: &mut dyn FnMut(MonitorEvent)) {
         for (channel, fd) in &self.sockets {
             loop {
                 match receive(fd, &mut self.buffer) {
                     Ok(Some(n)) => match self.buffer.get(..n) {
-                        Some(datagram) => each(Heard::Datagram(*channel, datagram)),
-                        None => each(Heard::Lost(*channel)),
+                        Some(datagram) => each(MonitorEvent::Datagram(*channel, datagram)),
+                        None => each(MonitorEvent::Lost(*channel)),
                     },
                     Ok(None) => {}
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                     Err(e) => {
-                        each(Heard::Lost(*channel));
+                        each(MonitorEvent::Lost(*channel));
                         // After an overflow the socket works on; any other error may come again at once.
                         if e.raw_os_error() != Some(libc::ENOBUFS) {
                             break;
@@ -178,7 +178,7 @@ impl Monitor {
             // SAFETY: the kernel writes at most the length of the buffer.
             let n = unsafe { libc::read(fd.as_raw_fd(), self.buffer.as_mut_ptr().cast(), self.buffer.len()) };
             let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else { return };
-            watches(&self.buffer[..n]).for_each(|w| each(Heard::File(w)));
+            watches(&self.buffer[..n]).for_each(|w| each(MonitorEvent::File(w)));
         }
     }
 }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_has_the_groups_or_says_why_not() {
+    fn the_kernel_has_the_groups_or_reports_why_not() {
         let (mut m, missing) = Monitor::open();
         assert_eq!(m.descriptors().len() + missing.len(), Channel::ALL.len(), "{missing:?}");
         assert!(missing.iter().all(|(c, _)| *c != Channel::Links), "{missing:?}");
@@ -237,7 +237,7 @@ mod tests {
         let watch = m.watch(&dir).unwrap();
         let count = |m: &mut Monitor| {
             let mut seen = 0;
-            m.drain(&mut |h| seen += usize::from(h == Heard::File(watch)));
+            m.drain(&mut |h| seen += usize::from(h == MonitorEvent::File(watch)));
             seen
         };
         assert_eq!(count(&mut m), 0);

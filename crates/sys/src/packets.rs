@@ -33,7 +33,7 @@ const FANOUT_UNIQUE_ID: u32 = 0x2000;
 const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
 
 /// Listens until it is dropped. Does not change the interface, and does not make it promiscuous.
-pub struct Tap {
+pub struct PacketListener {
     what: String,
     sockets: Vec<OwnedFd>,
     /// Whether a socket's number in the group corresponds to a queue.
@@ -41,7 +41,7 @@ pub struct Tap {
     buffer: Vec<u8>,
 }
 
-impl Tap {
+impl PacketListener {
     /// Listens on this interface with `queues` receive queues, and samples one frame in `one_in` (a power of two). Needs
     /// CAP_NET_RAW.
     pub fn open(dev: &str, queues: u32, one_in: u32) -> Result<Self> {
@@ -189,7 +189,7 @@ impl Tap {
     }
 }
 
-impl SampleHeaders for Tap {
+impl SampleHeaders for PacketListener {
     fn drain(&mut self, each: &mut dyn FnMut(CapturedPacket)) -> Result<()> {
         Self::drain(self, each)
     }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_not_there() {
-        let e = Tap::open("no-such-dev", 2, 1).err().unwrap();
+        let e = PacketListener::open("no-such-dev", 2, 1).err().unwrap();
         assert!(e.is_absent(), "{e}");
     }
 }

@@ -51,7 +51,7 @@ mod tests {
     /// What the panic hook does if panics do not unwind. The test cannot use it: the hook of this process belongs to the test
     /// harness.
     #[test]
-    fn a_reading_that_is_over_tells_it_and_stays() {
+    fn a_finished_reading_reports_it_and_stays_finished() {
         stay(); // not a reading: returns
         assert_eq!((reading(|| panic!("not over"), || (reads(), 7)), reads()), ((true, 7), false));
         let (sender, receiver) = channel();

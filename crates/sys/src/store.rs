@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host::{Error, Result};
 use crate::real::io_error;
-use crate::trust::{self, Beside};
+use crate::trust::{self, ReplacementFile};
 
 fn failed(verb: &str, path: &Path) -> impl Fn(io::Error) -> Error {
     let path = path.display().to_string();
@@ -46,7 +46,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32, keep_mode: bool) -> Result<()> 
         Some(p) => p,
         None => return Err(Error::other(format!("write {}", path.display()), "not a file name")),
     };
-    let mut new = Beside::create(path, mode).map_err(failed("write", path))?;
+    let mut new = ReplacementFile::create(path, mode).map_err(failed("write", path))?;
     new.file
         .write_all(bytes)
         .and_then(|()| match &there {

@@ -33,7 +33,7 @@ extern "C" fn note(signal: libc::c_int) {
 
 /// What ended a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum TerminalEvent {
     /// The time to wait is over, and nothing else happened.
     Time,
     /// Bytes of keys.
@@ -184,7 +184,7 @@ fn now(signal: i32) {
 
 impl Terminal {
     /// Waits for a key, a signal or the end of the time.
-    pub fn wait(&self, time: Duration) -> Event {
+    pub fn wait(&self, time: Duration) -> TerminalEvent {
         if let Some(e) = self.signalled() {
             return e;
         }
@@ -197,37 +197,37 @@ impl Terminal {
             return e;
         }
         if n <= 0 {
-            return Event::Time;
+            return TerminalEvent::Time;
         }
         let mut buffer = [0u8; 256];
         // SAFETY: reads at most the length of the live buffer.
         let n = unsafe { libc::read(IN, buffer.as_mut_ptr().cast(), buffer.len()) };
         match usize::try_from(n) {
-            Ok(0) => Event::Gone,
-            Ok(n) => Event::Keys(buffer[..n].to_vec()),
-            Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Event::Time,
-            Err(_) => Event::Gone,
+            Ok(0) => TerminalEvent::Gone,
+            Ok(n) => TerminalEvent::Keys(buffer[..n].to_vec()),
+            Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => TerminalEvent::Time,
+            Err(_) => TerminalEvent::Gone,
         }
     }
 
-    fn signalled(&self) -> Option<Event> {
+    fn signalled(&self) -> Option<TerminalEvent> {
         let came = CAME.swap(0, Ordering::SeqCst);
         let has = |s: libc::c_int| came >> s & 1 == 1;
         if let Some(s) = ENDS.into_iter().find(|s| has(*s)) {
-            return Some(Event::End(s));
+            return Some(TerminalEvent::End(s));
         }
         if has(libc::SIGTSTP) {
             leave();
             now(libc::SIGTSTP);
             // The user has run `fg`.
             self.again();
-            return Some(Event::Redraw);
+            return Some(TerminalEvent::Redraw);
         }
         if has(libc::SIGCONT) {
             self.again();
-            return Some(Event::Redraw);
+            return Some(TerminalEvent::Redraw);
         }
-        has(libc::SIGWINCH).then_some(Event::Redraw)
+        has(libc::SIGWINCH).then_some(TerminalEvent::Redraw)
     }
 
     /// During a stop the shell may have changed the terminal settings, so they are set again.

@@ -55,15 +55,15 @@ pub fn others_write(path: &Path) -> Option<String> {
 
 /// A new file beside another, under a name that cannot be guessed. In the end it replaces the other file, or is removed.
 #[derive(Debug)]
-pub struct Beside {
-    /// Open for writing, empty at first, with the mode that [`Beside::create`] was given.
+pub struct ReplacementFile {
+    /// Open for writing, empty at first, with the mode that [`ReplacementFile::create`] was given.
     pub file: File,
     temp: PathBuf,
     to: PathBuf,
     done: bool,
 }
 
-impl Beside {
+impl ReplacementFile {
     /// Errors: the directory does not exist or cannot be written. A link at the name is never followed.
     pub fn create(to: &Path, mode: u32) -> io::Result<Self> {
         let name = to.file_name().ok_or_else(|| io::Error::other("not a file name"))?;
@@ -93,7 +93,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for ReplacementFile {
     fn drop(&mut self) {
         if !self.done {
             let _ = fs::remove_file(&self.temp); // the earlier error is the one to report
@@ -158,12 +158,12 @@ mod tests {
         let (to, victim) = (dir.join("out.tar"), dir.join("victim"));
         fs::write(&victim, "mine").unwrap();
         symlink(&victim, &to).unwrap();
-        let mut b = Beside::create(&to, 0o600).unwrap();
+        let mut b = ReplacementFile::create(&to, 0o600).unwrap();
         b.file.write_all(b"new").unwrap();
         b.finish().unwrap();
         assert_eq!((fs::read(&victim).unwrap(), fs::read(&to).unwrap()), (b"mine".to_vec(), b"new".to_vec()));
         assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
-        drop(Beside::create(&to, 0o600).unwrap());
+        drop(ReplacementFile::create(&to, 0o600).unwrap());
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "nothing is left of what was not finished");
         fs::remove_dir_all(&dir).unwrap();
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ringwise_sys::{Captured, Clock, Host, IoctlCmd, Real, Recorder, Recording, Request, captures};
+use ringwise_sys::{CaptureRecorder, Captured, Clock, Host, IoctlCmd, Real, Recording, Request, captures};
 
 struct Dir(PathBuf);
 
@@ -66,7 +66,7 @@ fn drvinfo() -> Request {
 }
 
 fn record_live() -> Recording {
-    let recorder = Recorder::new(Real::new().unwrap());
+    let recorder = CaptureRecorder::new(Real::new().unwrap());
     assert!(!recorder.read("/proc/interrupts").unwrap().is_empty());
     recorder.list("/sys/class/net").unwrap();
     recorder.readlink("/sys/class/net/lo").unwrap();
@@ -132,7 +132,7 @@ fn the_same_recording_gives_the_same_bytes() {
 fn the_first_of_two_contents_is_kept_and_threads_may_ask() {
     let dir = Dir::new("twice");
     dir.file("proc/a", b"1");
-    let recorder = Recorder::new(Real::with_root(&dir.0).unwrap());
+    let recorder = CaptureRecorder::new(Real::with_root(&dir.0).unwrap());
     recorder.read("/proc/a").unwrap();
     dir.file("proc/a", b"2");
     assert_eq!(recorder.read("/proc/a").unwrap(), b"2");

@@ -1,7 +1,7 @@
 //! Counting by table entry on the real kernel, with a veth pair in a private network namespace.
 //!
 //! The hash of a received packet is that of the sending socket: each connected UDP socket has one, chosen at random, and an
-//! unconnected one has none. XPS chooses the queue. `Tap` reports the queue of each packet independently.
+//! unconnected one has none. XPS chooses the queue. `PacketListener` reports the queue of each packet independently.
 
 mod ip;
 mod netns;
@@ -15,7 +15,7 @@ use ip::ip;
 use netns::in_private_netns;
 use pair::connected_pair;
 use ringwise_sys::entry_counter::EntryCounter;
-use ringwise_sys::packets::Tap;
+use ringwise_sys::packets::PacketListener;
 use ringwise_sys::{CountEntries as _, EntryCount, EntryCounts, Host, Real, ifindex};
 
 const PAYLOAD_BYTES: usize = 100;
@@ -56,7 +56,7 @@ fn send(socket: &UdpSocket, packets: usize) {
 
 struct Instrument {
     counter: EntryCounter,
-    tap: Tap,
+    tap: PacketListener,
     before: EntryCounts,
 }
 
@@ -113,7 +113,7 @@ fn received_packets_are_counted_by_entry_and_queue() {
     }
     connected_pair(4);
     let Some(counter) = open(test, TABLE) else { return };
-    let tap = Tap::open("v0", 4, 1).unwrap();
+    let tap = PacketListener::open("v0", 4, 1).unwrap();
     let mut both = Instrument { counter, tap, before: EntryCounts::default() };
     both.before = both.counter.read().unwrap();
     assert_eq!(both.before, EntryCounts { entries: vec![EntryCount::default(); TABLE], ..EntryCounts::default() });

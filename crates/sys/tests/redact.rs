@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_sys::{Asked, Captured, Host, Knowledge, Real, Recorder, Recording, Refusal, Reply, Request};
+use ringwise_sys::{
+    CaptureRecorder, Captured, Host, Knowledge, Real, RecordedRefusal, RecordedReply, Recording, Request, RequestKey,
+};
 
 const MAC: [u8; 6] = [0x3c, 0xec, 0xef, 0x12, 0x34, 0x56];
 const PERM: [u8; 6] = [0x3c, 0xec, 0xef, 0xab, 0xcd, 0xef];
@@ -13,8 +15,8 @@ fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
     out
 }
 
-fn asked(kind: &str, dev: &str, cmd: u32) -> Asked {
-    Asked { kind: kind.into(), dev: dev.into(), cmd, payload: Vec::new() }
+fn request_key(kind: &str, dev: &str, cmd: u32) -> RequestKey {
+    RequestKey { kind: kind.into(), dev: dev.into(), cmd, payload: Vec::new() }
 }
 
 fn link() -> Vec<u8> {
@@ -60,18 +62,21 @@ fn sample() -> Recording {
     r.dirs.insert("/sys/class/net".into(), Ok(vec!["enx3cecef123456".into(), "lo".into()]));
     let target = "../../devices/pci0000:00/0000:03:00.0/net/enx3cecef123456";
     r.links.insert("/sys/class/net/enx3cecef123456".into(), Ok(target.into()));
-    let gone =
-        Refusal { errno: Some(19), words: Some("no device enx3cecef123456 at 203.0.113.77".into()), late: false };
+    let gone = RecordedRefusal {
+        errno: Some(19),
+        words: Some("no device enx3cecef123456 at 203.0.113.77".into()),
+        late: false,
+    };
     r.files.insert("/sys/class/net/enx3cecef123456/duplex".into(), Err(gone));
-    r.kernel.insert(asked("links", "", 0), Reply { name: "link-get".into(), answer: Ok(vec![link()]) });
+    r.kernel.insert(request_key("links", "", 0), RecordedReply { name: "link-get".into(), answer: Ok(vec![link()]) });
     let v4 = [vec![2u8, 24, 0, 0, 7, 0, 0, 0], attr(1, &[203, 0, 113, 77]), attr(2, &[203, 0, 113, 77])].concat();
     let v6 = [0x20, 1, 0x06, 0x7c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xef];
     let v6 = [vec![10u8, 64, 0, 0, 7, 0, 0, 0], attr(1, &v6)].concat();
-    r.kernel.insert(asked("addrs", "", 0), Reply { name: "addr-get".into(), answer: Ok(vec![v4, v6]) });
+    r.kernel.insert(request_key("addrs", "", 0), RecordedReply { name: "addr-get".into(), answer: Ok(vec![v4, v6]) });
     let header = attr(1 | 0x8000, &attr(2, b"enx3cecef123456\0"));
     let channels = [header, attr(6, &4u32.to_ne_bytes()), attr(99, &PERM)].concat();
-    let reply = Reply { name: "channels-get".into(), answer: Ok(vec![channels]) };
-    r.kernel.insert(asked("ethtool-get", "enx3cecef123456", 17), reply);
+    let reply = RecordedReply { name: "channels-get".into(), answer: Ok(vec![channels]) };
+    r.kernel.insert(request_key("ethtool-get", "enx3cecef123456", 17), reply);
     r
 }
 
@@ -174,7 +179,7 @@ fn what_belongs_together_still_does() {
 
 #[test]
 fn a_recording_of_this_machine_names_it_no_more() {
-    let recorder = Recorder::new(Real::new().unwrap());
+    let recorder = CaptureRecorder::new(Real::new().unwrap());
     for path in [
         "/proc/sys/kernel/hostname",
         "/proc/sys/kernel/random/boot_id",
@@ -228,11 +233,11 @@ fn limits_of_queues_are_kept() {
     let secret = b"\x0c\0\x0b\0hunter2\0";
     let mut r = Recording::default();
     let messages = vec![limit.to_vec(), [&limit[..], secret].concat()];
-    let reply = Reply { name: "net-shaper-get".into(), answer: Ok(messages) };
-    r.kernel.insert(asked("net-shaper", "eth0", 1), reply);
+    let reply = RecordedReply { name: "net-shaper-get".into(), answer: Ok(messages) };
+    r.kernel.insert(request_key("net-shaper", "eth0", 1), reply);
     r.dirs.insert("/sys/class/net".into(), Ok(vec!["eth0".into()]));
     r.redact_with(&Knowledge::default());
-    let kept = r.kernel[&asked("net-shaper", "eth0", 1)].answer.clone().unwrap();
+    let kept = r.kernel[&request_key("net-shaper", "eth0", 1)].answer.clone().unwrap();
     assert_eq!(kept, [limit.to_vec(), limit.to_vec()]);
 }
 
@@ -245,9 +250,12 @@ fn traffic_classes_are_kept() {
     let padded = [&qopt[..], &[0; 2]].concat();
     let redacted = |message: Vec<u8>| {
         let mut r = Recording::default();
-        r.kernel.insert(asked("qdiscs", "", 0), Reply { name: "qdisc-get".into(), answer: Ok(vec![message]) });
+        r.kernel.insert(
+            request_key("qdiscs", "", 0),
+            RecordedReply { name: "qdisc-get".into(), answer: Ok(vec![message]) },
+        );
         r.redact_with(&Knowledge::default());
-        r.kernel[&asked("qdiscs", "", 0)].answer.clone().unwrap().remove(0)
+        r.kernel[&request_key("qdiscs", "", 0)].answer.clone().unwrap().remove(0)
     };
     let of_mqprio = redacted(message(b"mqprio\0", &[&padded[..], &rest].concat()));
     assert_eq!(of_mqprio, message(b"mqprio\0", &qopt));
@@ -336,7 +344,8 @@ fn damaged_replies_and_texts_end_no_capture() {
             kinds.into_iter().chain(genl).chain(ioctl).chain([("netdev", 10), ("net-shaper", 1), ("later", 1)])
         {
             let message = noise(&mut state, round * 5);
-            r.kernel.insert(asked(kind, "eth0", cmd), Reply { name: kind.into(), answer: Ok(vec![message]) });
+            r.kernel
+                .insert(request_key(kind, "eth0", cmd), RecordedReply { name: kind.into(), answer: Ok(vec![message]) });
         }
         for path in paths {
             r.files.insert(path.into(), Ok(noise(&mut state, round * 9)));
@@ -344,7 +353,7 @@ fn damaged_replies_and_texts_end_no_capture() {
         r.dirs.insert("/sys/class/net".into(), Ok(vec!["eth0".into()]));
         let known = Knowledge { drivers: vec!["igb".into()], ..Knowledge::default() };
         r.redact_with(&known);
-        let later = &r.kernel[&asked("later", "eth0", 1)];
+        let later = &r.kernel[&request_key("later", "eth0", 1)];
         assert!(later.answer.is_err(), "a reply that is not known is left out");
     }
 }

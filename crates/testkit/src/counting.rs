@@ -22,7 +22,7 @@ pub const QUEUE_INTERRUPTS: u64 = 9000;
 
 /// How large the machine is. Queue `q` of `ethN` is served by interrupt `FIRST_IRQ + N * queues + q`.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub struct MachineSize {
     /// Online CPUs, from 0.
     pub cpus: u32,
     /// Interfaces, `eth0` first.
@@ -82,7 +82,7 @@ impl Host for Counting {
 
 impl Counting {
     /// The machine `seconds` after its first sample.
-    pub fn after(seconds: u64, size: Size) -> Self {
+    pub fn after(seconds: u64, size: MachineSize) -> Self {
         let mut m = Self { us: 1_000_000_000 + seconds * 1_000_000, ..Self::default() };
         m.host(seconds, size);
         for nic in 0..size.nics {
@@ -91,7 +91,7 @@ impl Counting {
         m
     }
 
-    fn host(&mut self, n: u64, Size { cpus, nics, queues, busy, .. }: Size) {
+    fn host(&mut self, n: u64, MachineSize { cpus, nics, queues, busy, .. }: MachineSize) {
         let count = |i: u32| 1_000_000 + if i < busy { QUEUE_INTERRUPTS * n } else { 0 };
         let (mut stat, mut softnet) = (String::from("cpu  1 1 1 1 1 1 1 1 0 0\n"), String::new());
         let mut table = String::from("           ");
@@ -134,7 +134,7 @@ impl Counting {
         self.replies.insert("qdisc-get (dump)".into(), Vec::new());
     }
 
-    fn nic(&mut self, n: u64, name: &str, nic: u32, Size { queues, qstats, .. }: Size) {
+    fn nic(&mut self, n: u64, name: &str, nic: u32, MachineSize { queues, qstats, .. }: MachineSize) {
         let stats =
             LinkStats { ifindex: nic + 2, name: name.into(), counts: vec![n * 771_000; 25], carrier_changes: Some(1) };
         self.replies.insert(format!("link-get {name}"), vec![link_stats_reply(&stats).expect("fits")]);

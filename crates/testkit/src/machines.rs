@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{
-    Bond, BondMember, Bql, Bystanders, Channels, Coded, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact,
-    Host, IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue,
-    User, UserspaceFunction, Vector,
+    Bond, BondMember, Bql, Channels, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact, Host, IfIndex,
+    Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, QueuelessInterfaces, ReasonFields, Role, RxQueue,
+    Snapshot, TxQueue, User, UserspaceFunction, Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -187,17 +187,17 @@ pub fn plain_nic(name: &str, index: u32) -> Nic {
         rings: Fact::Absent,
         coalesce: Fact::Absent,
         pause: Fact::Absent,
-        features: ringwise_model::not_asked(),
-        private_flags: ringwise_model::not_asked(),
-        firmware: ringwise_model::not_asked(),
-        pcie: ringwise_model::not_asked(),
-        virtual_functions: ringwise_model::not_asked(),
-        queue_coalesce: ringwise_model::not_asked(),
+        features: ringwise_model::not_requested(),
+        private_flags: ringwise_model::not_requested(),
+        firmware: ringwise_model::not_requested(),
+        pcie: ringwise_model::not_requested(),
+        virtual_functions: ringwise_model::not_requested(),
+        queue_coalesce: ringwise_model::not_requested(),
         rules: Fact::Absent,
-        napi: ringwise_model::not_asked(),
-        shapers: ringwise_model::not_asked(),
-        classes: ringwise_model::not_asked(),
-        xdp_metadata: ringwise_model::not_asked(),
+        napi: ringwise_model::not_requested(),
+        shapers: ringwise_model::not_requested(),
+        classes: ringwise_model::not_requested(),
+        xdp_metadata: ringwise_model::not_requested(),
         users: Fact::Absent,
         addresses: Fact::Known(Vec::new()),
         unread: Vec::new(),
@@ -215,7 +215,7 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
         };
         if s.managed {
             // As an earlier version wrote it, without a code.
-            let why = Coded { why: "the kernel manages it".into(), code: None, facts: None };
+            let why = ReasonFields { why: "the kernel manages it".into(), code: None, facts: None };
             v.movable = Movable::No(Immovable::Other(why));
             v.asked = v.effective.clone();
         }
@@ -324,7 +324,7 @@ impl HostSpec {
                 read_only: Fact::Known(false),
             },
             topology,
-            bystanders: Bystanders { count: BTreeMap::new(), above: BTreeMap::new() },
+            bystanders: QueuelessInterfaces { count: BTreeMap::new(), above: BTreeMap::new() },
             control: Fact::Known(self.control.clone()),
             held: self.held.clone(),
             without_interface: Vec::new(),

@@ -20,12 +20,12 @@ pub use desc::Host;
 /// Files and symbolic links by absolute path; a directory exists if it contains something, or has an entry of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, TreeEntry>,
 }
 
 /// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum TreeEntry {
     /// Content of a regular file.
     File(String),
     /// The relative target, as written in the link.
@@ -55,12 +55,12 @@ impl Tree {
     }
 
     /// By absolute path, sorted.
-    pub fn entries(&self) -> &BTreeMap<String, Entry> {
+    pub fn entries(&self) -> &BTreeMap<String, TreeEntry> {
         &self.entries
     }
 
     fn file(&mut self, path: impl Into<String>, text: impl Into<String>) {
-        self.entries.insert(path.into(), Entry::File(text.into()));
+        self.entries.insert(path.into(), TreeEntry::File(text.into()));
     }
 
     /// One value with the newline that the kernel ends it with.
@@ -72,11 +72,11 @@ impl Tree {
     fn link(&mut self, path: impl Into<String>, to: &str) {
         let path = path.into();
         let target = text::relative(&path, to);
-        self.entries.insert(path, Entry::Link(target));
+        self.entries.insert(path, TreeEntry::Link(target));
     }
 
     fn dir(&mut self, path: impl Into<String>) {
-        self.entries.insert(path.into(), Entry::Dir);
+        self.entries.insert(path.into(), TreeEntry::Dir);
     }
 
     /// A tar with names in order and no times, so that the same description gives the same bytes.
@@ -87,18 +87,18 @@ impl Tree {
             let mut header = tar::Header::new_gnu();
             header.set_mtime(0);
             match entry {
-                Entry::File(text) => {
+                TreeEntry::File(text) => {
                     header.set_mode(0o644);
                     header.set_size(text.len() as u64);
                     tar.append_data(&mut header, name, text.as_bytes())?;
                 }
-                Entry::Link(target) => {
+                TreeEntry::Link(target) => {
                     header.set_mode(0o777);
                     header.set_size(0);
                     header.set_entry_type(tar::EntryType::Symlink);
                     tar.append_link(&mut header, name, target)?;
                 }
-                Entry::Dir => {
+                TreeEntry::Dir => {
                     header.set_mode(0o755);
                     header.set_size(0);
                     header.set_entry_type(tar::EntryType::Directory);

@@ -17,7 +17,7 @@ pub use label::{
     confidence, far_queues, host_line, host_name, is_down, is_listed, kind_name, link, mask, no_answer, numbers,
     queues, sentence, set, source, user, vector_label, word,
 };
-pub use propose::Recording;
+pub use propose::RecordingName;
 pub use recorded_by::RecordedBy;
 pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
 pub use style::{Mark, Style, Tint};

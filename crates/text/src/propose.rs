@@ -6,9 +6,9 @@ use ringwise_model::shell::quote;
 
 /// The recording that a page is about, if it is not about this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recording(Option<String>);
+pub struct RecordingName(Option<String>);
 
-impl Recording {
+impl RecordingName {
     /// The file of `--from`; `None`: the page is about this host.
     pub fn of(file: Option<&Path>) -> Self {
         Self(file.map(|f| quote(&f.display().to_string())))
@@ -51,17 +51,20 @@ mod tests {
 
     #[test]
     fn a_recording_is_named_again() {
-        let this = Recording::of(None);
+        let this = RecordingName::of(None);
         assert_eq!(
             (this.reads("ringwise plan"), this.there("ringwise apply")),
             ("ringwise plan".into(), "ringwise apply".into())
         );
-        let file = Recording::of(Some(Path::new("/tmp/a host's.tar.gz")));
+        let file = RecordingName::of(Some(Path::new("/tmp/a host's.tar.gz")));
         assert_eq!(file.reads("ringwise plan"), "ringwise plan --from \"/tmp/a host's.tar.gz\"");
         assert_eq!(file.there("ringwise apply"), "on that host: ringwise apply");
         assert_eq!((this.host(Some("fw2")), this.host(None)), ("fw2".into(), "this host".into()));
         assert_eq!(file.host(Some("fw2")), "fw2");
         assert_eq!(file.host(None), "host recorded in \"/tmp/a host's.tar.gz\"");
-        assert_eq!(Recording::of(Some(Path::new("h.tar.gz"))).reads("ringwise show"), "ringwise show --from h.tar.gz");
+        assert_eq!(
+            RecordingName::of(Some(Path::new("h.tar.gz"))).reads("ringwise show"),
+            "ringwise show --from h.tar.gz"
+        );
     }
 }

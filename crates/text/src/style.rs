@@ -1,6 +1,6 @@
 //! The capabilities of the output: width, colour, character set.
 
-use crate::propose::Recording;
+use crate::propose::RecordingName;
 
 /// How to print. Renderers use this and read nothing else of the terminal and the environment.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Style {
     /// Show hex masks in addition to lists of CPUs.
     pub raw: bool,
     /// The recording that the page is about, for the commands that it proposes.
-    pub recording: Recording,
+    pub recording: RecordingName,
 }
 
 /// The marks of a matrix or a plan line. The character carries the meaning; the colour only repeats it.
@@ -65,12 +65,12 @@ pub enum Tint {
 impl Style {
     /// The style for files and golden tests: no colours, UTC.
     pub fn plain(width: Option<usize>) -> Self {
-        let recording = Recording::default();
+        let recording = RecordingName::default();
         Self { width, color: false, ascii: false, verbose: 0, utc: true, raw: false, recording }
     }
 
     /// The same style for a page about the file of `--from`.
-    pub fn about(self, recording: &Recording) -> Self {
+    pub fn about(self, recording: &RecordingName) -> Self {
         Self { recording: recording.clone(), ..self }
     }
 

@@ -1,7 +1,7 @@
 //! The lines that show where packets are lost, what helps, and what limits the throughput.
 
 use ringwise_model::Dir;
-use ringwise_observe::{BottleneckPlace, Load, Loss};
+use ringwise_observe::{BottleneckPlace, CpuLoadLevel, PacketLoss};
 
 use super::panel::wrapped;
 use super::remedy;
@@ -26,7 +26,7 @@ pub(super) fn headline(v: &View) -> Vec<Cell> {
 }
 
 /// A loss per second, with its place.
-fn loss(v: &View, l: &Loss, seconds: f64) -> String {
+fn loss(v: &View, l: &PacketLoss, seconds: f64) -> String {
     let n = thousands((l.packets as f64 / seconds).ceil() as u64);
     let place = match &l.place {
         BottleneckPlace::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, mostly on rx{q}"),
@@ -87,9 +87,9 @@ fn bottleneck(v: &View) -> Cell {
         return Cell::new(format!("{full}CPU times are not available: the busiest CPU is unknown"), Some(Tint::Yellow));
     };
     let (word, tint) = match c.load {
-        Load::Full => ("FULL  ", Some(Tint::Red)),
-        Load::High => ("BUSY  ", Some(Tint::Yellow)),
-        Load::Fine => ("FINE  busiest is ", None),
+        CpuLoadLevel::Full => ("FULL  ", Some(Tint::Red)),
+        CpuLoadLevel::High => ("BUSY  ", Some(Tint::Yellow)),
+        CpuLoadLevel::Fine => ("FINE  busiest is ", None),
     };
     let node = c.node.map(|n| format!(" (node {n})")).unwrap_or_default();
     let mut text = format!("{full}{word}CPU {}{node} {:.0} %", c.cpu, c.busy_percent);

@@ -47,7 +47,8 @@ impl History {
             now.insert(Curve::Tx(name.clone()), point(l.tx.pps));
             now.insert(Curve::Drops(name.clone()), point(l.drops.total().map(|n| n as f64 / r.seconds)));
             for q in &l.queues {
-                let word = if q.mark == Some(ringwise_observe::Mark::Reset) { Point::Reset } else { Point::Unknown };
+                let word =
+                    if q.mark == Some(ringwise_observe::QueueMark::Reset) { Point::Reset } else { Point::Unknown };
                 let n = q.packets.map_or(word, |n| Point::Known((n as f64 / r.seconds) as f32));
                 now.insert(Curve::Queue(name.clone(), q.dir, q.queue), n);
             }

@@ -6,7 +6,7 @@
 //!   Tape ─► replay ─► View          Session: View ⇄ terminal
 //! ```
 //! [`draw`] is a pure function from a [`View`] and a size to a buffer of cells; only `backend` writes, and only
-//! [`Session`] waits for keys. Colour alone never carries meaning: everything in red or yellow also has a number or a
+//! [`ScreenSession`] waits for keys. Colour alone never carries meaning: everything in red or yellow also has a number or a
 //! word, and the heat map has shades.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -34,5 +34,5 @@ pub use draw::draw;
 pub use history::{History, Point};
 pub use keys::{Key, LoopAction};
 pub use replay::{Speed, enter, replay};
-pub use session::{Error, Result, Session, WaitEnd, possible};
-pub use view::{Choice, Mode, Panel, View};
+pub use session::{Error, Result, ScreenSession, WaitEnd, possible};
+pub use view::{Mode, Panel, PanelChoice, View};

@@ -1,7 +1,7 @@
 //! The table of interfaces.
 
 use ratatui_core::layout::Rect;
-use ringwise_observe::{Flow, LinkRates};
+use ringwise_observe::{DirectionRates, LinkRates};
 
 use super::headline::lists_all_losses;
 use super::history::{Curve, curve, top};
@@ -43,7 +43,7 @@ fn big(n: Option<f64>, word: &str) -> String {
 }
 
 /// Share of the line rate, by packets of 64 bytes and by bits.
-fn line(f: &Flow) -> Cell {
+fn line(f: &DirectionRates) -> Cell {
     let one = |n: Option<f64>| n.map_or_else(|| "-".into(), |n| format!("{n:.0}"));
     let most = f.line_percent.into_iter().chain(f.line_packets_percent).fold(0.0, f64::max);
     let tint = (most >= 95.0).then_some(Tint::Red);

@@ -5,11 +5,11 @@ use ratatui_core::layout::Rect;
 use super::history::{Curve, curve, top};
 use super::lines::counted_by;
 use super::panel::{heading, window};
-use super::row_selection::{Row, RowMark};
+use super::row_selection::{QueueRow, RowMark};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
 use ringwise_model::Dir;
-use ringwise_observe::{Mark, QueueRates};
+use ringwise_observe::{QueueMark, QueueRates};
 use ringwise_text::Tint;
 use ringwise_text::thousands;
 
@@ -32,12 +32,12 @@ const COLUMNS: [Column; 15] = [
 ];
 const TREND: u16 = 16;
 
-fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
+fn row(v: &View, q: &QueueRow<'_>, seconds: f64) -> Vec<Cell> {
     let mark = q.mark();
     let big = |n: f64| thousands(n.round() as u64);
     let missing = match mark {
-        Some(RowMark::Counted(Mark::Reset)) => "reset",
-        Some(RowMark::Counted(Mark::Came | Mark::Gone)) => "-",
+        Some(RowMark::Counted(QueueMark::Reset)) => "reset",
+        Some(RowMark::Counted(QueueMark::Came | QueueMark::Gone)) => "-",
         _ => "unknown",
     };
     let pps = |q: Option<&QueueRates>| match q {
@@ -65,7 +65,7 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
     };
     let name = if v.all { format!("{}:{}", q.name, q.id) } else { q.id.to_string() };
     let tint = mark.map(|m| match m {
-        RowMark::Counted(Mark::Hot) | RowMark::Stuck => Tint::Red,
+        RowMark::Counted(QueueMark::Hot) | RowMark::Stuck => Tint::Red,
         _ => Tint::Yellow,
     });
     vec![

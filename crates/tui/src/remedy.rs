@@ -2,7 +2,7 @@
 
 use ringwise_model::shell;
 use ringwise_model::words::one_line;
-use ringwise_observe::{Bottleneck, BottleneckPlace, Load};
+use ringwise_observe::{Bottleneck, BottleneckPlace, CpuLoadLevel};
 
 /// What to type next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) fn of(b: &Bottleneck) -> Option<Remedy<'_>> {
             return Some(Remedy { rule, plan });
         }
     }
-    let full = b.busiest.as_ref().is_some_and(|c| c.load == Load::Full);
+    let full = b.busiest.as_ref().is_some_and(|c| c.load == CpuLoadLevel::Full);
     full.then_some(Remedy { rule: Some("D15"), plan: queue })
 }
 
@@ -72,10 +72,10 @@ impl Remedy<'_> {
 mod tests {
     use super::*;
     use ringwise_model::CpuId;
-    use ringwise_observe::Loss;
+    use ringwise_observe::PacketLoss;
 
     fn lost(places: Vec<BottleneckPlace>) -> Bottleneck {
-        let lost = places.into_iter().map(|place| Loss { place, packets: 1 }).collect();
+        let lost = places.into_iter().map(|place| PacketLoss { place, packets: 1 }).collect();
         Bottleneck { lost, ..Bottleneck::default() }
     }
 

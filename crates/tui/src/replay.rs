@@ -6,7 +6,7 @@ use ringwise_recording::Tape;
 use ringwise_sys::Host;
 
 use super::keys::LoopAction;
-use super::session::{Result, Session, WaitEnd};
+use super::session::{Result, ScreenSession, WaitEnd};
 use super::view::{Mode, View};
 
 /// The number of earlier intervals that are read for the curves.
@@ -28,7 +28,7 @@ pub struct Speed {
 pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -> Result<()> {
     let Speed { from: mut at, times: mut speed, count: mut left } = speed;
     enter(view, tape, at)?;
-    let mut session = Session::begin()?;
+    let mut session = ScreenSession::begin()?;
     let mut next = None;
     loop {
         view.mode = Mode::Replay { at, of: tape.samples() - 1, speed };

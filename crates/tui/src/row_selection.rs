@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ringwise_model::order::Order;
 use ringwise_model::{CpuCounter, CpuId, Dir};
-use ringwise_observe::{CpuRates, LinkRates, Mark, QueueRates};
+use ringwise_observe::{CpuRates, LinkRates, QueueMark, QueueRates};
 
 use super::lines::marked;
 use super::view::{Panel, View};
@@ -13,7 +13,7 @@ use super::view::{Panel, View};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowMark {
     /// A mark from its counters.
-    Counted(Mark),
+    Counted(QueueMark),
     /// The kernel's watchdog found it stuck.
     Stuck,
     /// Its interrupts are delivered to another node than the device's.
@@ -34,7 +34,7 @@ impl RowMark {
 }
 
 /// Both directions of a queue number.
-pub struct Row<'a> {
+pub struct QueueRow<'a> {
     pub name: &'a str,
     pub link: &'a LinkRates,
     pub id: u32,
@@ -42,7 +42,7 @@ pub struct Row<'a> {
     pub tx: Option<&'a QueueRates>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> QueueRow<'a> {
     pub fn both(&self) -> impl Iterator<Item = &'a QueueRates> {
         self.rx.into_iter().chain(self.tx)
     }
@@ -51,7 +51,7 @@ impl<'a> Row<'a> {
     pub fn mark(&self) -> Option<RowMark> {
         let full = |q: &QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
         let marks = || self.both().filter_map(|q| q.mark);
-        if let Some(m) = marks().find(|m| *m != Mark::Hot).or_else(|| marks().next()) {
+        if let Some(m) = marks().find(|m| *m != QueueMark::Hot).or_else(|| marks().next()) {
             return Some(RowMark::Counted(m));
         }
         match () {
@@ -115,7 +115,7 @@ impl View {
     }
 
     /// Queues in the order of the screen: of all interfaces, or of [`View::link`].
-    pub fn queues_shown(&self) -> Vec<Row<'_>> {
+    pub fn queues_shown(&self) -> Vec<QueueRow<'_>> {
         let Some(r) = &self.rates else { return Vec::new() };
         let c = self.choice(Panel::Queues);
         let one = self.link();
@@ -125,9 +125,15 @@ impl View {
             ids.sort();
             ids.dedup();
             let find = |dir, id| link.queues.iter().find(|q| q.dir == dir && q.queue == id);
-            all.extend(ids.into_iter().map(|id| Row { name, link, id, rx: find(Dir::Rx, id), tx: find(Dir::Tx, id) }));
+            all.extend(ids.into_iter().map(|id| QueueRow {
+                name,
+                link,
+                id,
+                rx: find(Dir::Rx, id),
+                tx: find(Dir::Tx, id),
+            }));
         }
-        let words = |w: &Row<'_>| {
+        let words = |w: &QueueRow<'_>| {
             let cpu = w.cpu().map(|c| format!("cpu{c}")).unwrap_or_default();
             let node = w.both().find_map(|q| q.node).map(|n| format!("node{n}")).unwrap_or_default();
             let irq = w.both().find_map(|q| q.irq).map(|i| format!("irq{i}")).unwrap_or_default();
@@ -137,7 +143,7 @@ impl View {
         match c.sort {
             1 => all.order_by_key(|w| Reverse(w.packets())),
             2 => all.order_by_key(|w| Reverse(w.drops())),
-            3 => all.order_by_key(Row::cpu),
+            3 => all.order_by_key(QueueRow::cpu),
             _ => {}
         }
         if c.backwards {

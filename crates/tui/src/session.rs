@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ratatui_core::terminal::Terminal;
-use ringwise_sys::terminal::{self, Event};
+use ringwise_sys::terminal::{self, TerminalEvent};
 use ringwise_sys::{Host, proc};
 
 use super::backend::Screen;
@@ -39,7 +39,7 @@ pub fn possible() -> bool {
 }
 
 /// The terminal in full-screen mode. It is restored when this value is dropped, and by the panic hook.
-pub struct Session {
+pub struct ScreenSession {
     screen: Terminal<Screen>,
     keys: Keys,
     /// Keys that were pressed and are not handled yet.
@@ -58,7 +58,7 @@ pub enum WaitEnd {
     End(i32),
 }
 
-impl Session {
+impl ScreenSession {
     /// Switches the terminal to full-screen mode.
     pub fn begin() -> Result<Self> {
         let terminal = terminal::enter().map_err(Error::Terminal)?;
@@ -90,16 +90,16 @@ impl Session {
             let left = until.saturating_sub(host.since_boot());
             let left = if self.keys.waits() { left.min(SEQUENCE) } else { left };
             let keys = match self.terminal.wait(left) {
-                Event::Keys(bytes) => self.keys.read(&bytes, false),
-                Event::Time if self.keys.waits() => self.keys.read(&[], true),
-                Event::Time if host.since_boot() >= until => return Ok(WaitEnd::Time),
-                Event::Time => continue,
-                Event::Redraw => {
+                TerminalEvent::Keys(bytes) => self.keys.read(&bytes, false),
+                TerminalEvent::Time if self.keys.waits() => self.keys.read(&[], true),
+                TerminalEvent::Time if host.since_boot() >= until => return Ok(WaitEnd::Time),
+                TerminalEvent::Time => continue,
+                TerminalEvent::Redraw => {
                     self.screen.clear()?;
                     continue;
                 }
-                Event::End(signal) => return Ok(WaitEnd::End(signal)),
-                Event::Gone => return Ok(WaitEnd::Act(LoopAction::Quit)),
+                TerminalEvent::End(signal) => return Ok(WaitEnd::End(signal)),
+                TerminalEvent::Gone => return Ok(WaitEnd::Act(LoopAction::Quit)),
             };
             self.pressed.extend(keys);
         }

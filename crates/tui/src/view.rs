@@ -58,7 +58,7 @@ pub enum Mode {
 
 /// The user's choices for one panel.
 #[derive(Debug, Clone, Default)]
-pub struct Choice {
+pub struct PanelChoice {
     /// Index of the sort order among those of the panel; 0 is the default.
     pub sort: usize,
     /// Rows are in the opposite order.
@@ -98,7 +98,7 @@ pub struct View {
     /// The panel that receives keys.
     pub focus: Panel,
     /// The choices of each panel, in the order of [`Panel`].
-    pub choices: [Choice; 4],
+    pub choices: [PanelChoice; 4],
     /// The interface whose queues are shown; `None`: the interface of the bottleneck.
     pub picked: Option<String>,
     /// Show queues of all interfaces.
@@ -175,7 +175,7 @@ impl View {
     }
 
     /// Sort order, filter and position of a panel.
-    pub fn choice(&self, p: Panel) -> &Choice {
+    pub fn choice(&self, p: Panel) -> &PanelChoice {
         &self.choices[p as usize]
     }
 
@@ -185,7 +185,7 @@ impl View {
         if self.focus == Panel::Past { Panel::Links } else { self.focus }
     }
 
-    fn chosen(&mut self) -> &mut Choice {
+    fn chosen(&mut self) -> &mut PanelChoice {
         &mut self.choices[self.listed() as usize]
     }
 

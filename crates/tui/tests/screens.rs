@@ -178,7 +178,7 @@ fn any_size_and_any_key() {
 }
 
 #[test]
-fn nothing_but_ascii_and_no_colour_where_so_asked() {
+fn only_ascii_and_no_colour_where_requested() {
     for what in ["went offline", "is gone"] {
         let mut v = at(find(what), Style { ascii: true, color: false, ..style() });
         for _ in 0..2 {
@@ -194,7 +194,7 @@ fn nothing_but_ascii_and_no_colour_where_so_asked() {
 }
 
 #[test]
-fn paused_it_stands_still_and_loses_nothing() {
+fn a_paused_screen_does_not_change_and_loses_nothing() {
     let mut tape = tape();
     let mut v = at(2, style());
     let before = shot(&v, 200, 60);
@@ -261,13 +261,13 @@ fn sought_back_is_as_it_was() {
 /// A reset, a wrap and an unplugged device: words instead of numbers.
 #[test]
 fn no_spikes() {
-    use ringwise_observe::{Counters, Layout, Link, Rates};
-    let link = |rx: u64, carrier: u64| Link {
+    use ringwise_observe::{Counters, Layout, LinkCounters, Rates};
+    let link = |rx: u64, carrier: u64| LinkCounters {
         ifindex: 2,
         counts: [("rx_packets", rx), ("tx_packets", 5), ("carrier_changes", carrier)]
             .map(|(k, n)| (k.into(), n))
             .into(),
-        ..Link::default()
+        ..LinkCounters::default()
     };
     let sample = |at_us, rx, carrier| Counters {
         at_us,

@@ -17,7 +17,7 @@ const COMMAND: Duration = Duration::from_secs(400);
 
 /// The exit status of a command in the guest, and both of its outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct CommandOutput {
     pub status: i32,
     pub text: String,
 }
@@ -91,7 +91,7 @@ impl<'a> Member<'a> {
     ///
     /// # Errors
     /// The guest has ended or does not answer in time.
-    pub(super) fn run(&self, counter: &Counter, script: &str) -> Result<Answer> {
+    pub(super) fn run(&self, counter: &Counter, script: &str) -> Result<CommandOutput> {
         let name = self.dir().join(format!("{:04}", counter.next()));
         let new = name.with_extension("part");
         fs::write(&new, script)?;
@@ -101,7 +101,7 @@ impl<'a> Member<'a> {
             if let Ok(status) = fs::read_to_string(name.with_extension("status")) {
                 let text = fs::read(name.with_extension("out"))?;
                 let status = status.trim().parse().with_context(|| format!("the status {status:?}"))?;
-                return Ok(Answer { status, text: String::from_utf8_lossy(&text).into_owned() });
+                return Ok(CommandOutput { status, text: String::from_utf8_lossy(&text).into_owned() });
             }
             if self.has_ended() {
                 bail!("{}: the guest has ended", self.name);

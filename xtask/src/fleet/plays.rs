@@ -2,7 +2,7 @@
 
 use super::Checks;
 use super::ansible::{Controller, Played, Recap};
-use super::member::{Answer, Counter, Member};
+use super::member::{CommandOutput, Counter, Member};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const USERS: [(&str, &str); 5] = [
 
 /// The state of a host as the guest itself sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct HostState {
     /// Settings of the interfaces that the plays tune, printed by `lab/tools/state.c`.
     tuned: String,
     /// Settings of the interface that ssh uses.
@@ -45,7 +45,7 @@ pub(super) struct Fleet<'a> {
     counter: Counter,
     program: &'a Path,
     /// Each host before the first play.
-    before: BTreeMap<&'static str, Seen>,
+    before: BTreeMap<&'static str, HostState>,
 }
 
 impl<'a> Fleet<'a> {
@@ -78,11 +78,11 @@ impl<'a> Fleet<'a> {
         self.members.iter().find(|m| m.name == name).with_context(|| format!("no guest {name}"))
     }
 
-    fn on(&self, name: &str, script: &str) -> Result<Answer> {
+    fn on(&self, name: &str, script: &str) -> Result<CommandOutput> {
         self.member(name)?.run(&self.counter, script)
     }
 
-    fn see(&self, name: &str) -> Result<Seen> {
+    fn see(&self, name: &str) -> Result<HostState> {
         let answer = self.on(
             name,
             "/h/state eth0 eth1 && echo -- && /h/state mgmt0 && echo -- && cd /var/lib && \
@@ -92,7 +92,7 @@ impl<'a> Fleet<'a> {
         let [tuned, management, counts] = parts[..] else { bail!("{name}: {answer:?}") };
         let mut counts = counts.lines().map(str::parse);
         let mut count = || counts.next().with_context(|| format!("{name}: {answer:?}"))?.context("a count");
-        Ok(Seen {
+        Ok(HostState {
             tuned: tuned.to_string(),
             management: management.to_string(),
             transactions: count()?,
@@ -126,7 +126,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// The play did not reach the host, or at least left everything there as it was.
-    fn untouched(&mut self, host: &'static str, played: Option<&Played>, before: &Seen) -> Result<()> {
+    fn untouched(&mut self, host: &'static str, played: Option<&Played>, before: &HostState) -> Result<()> {
         if let Some(p) = played {
             let recap = p.recap(host);
             self.checks.check(
@@ -141,7 +141,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Everything is applied and confirmed on the host, and ringwise finds nothing to report.
-    fn is_tuned(&mut self, host: &'static str) -> Result<Seen> {
+    fn is_tuned(&mut self, host: &'static str) -> Result<HostState> {
         let now = self.see(host)?;
         let (status, verify) = self.document(host, "verify")?;
         let settings = verify["settings"].as_array().map_or(0, Vec::len);
@@ -476,7 +476,7 @@ fn lines(was: &str, is: &str) -> String {
     [only(was, is, "-"), only(is, was, "+")].concat().join(", ")
 }
 
-fn difference(was: &Seen, is: &Seen) -> String {
+fn difference(was: &HostState, is: &HostState) -> String {
     format!(
         "{} {} transactions {} to {}, trials {} to {}",
         lines(&was.tuned, &is.tuned),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Adapter, LONGEST_RETRY, Permitted, Phase, RETRY, Signals};
-use crate::action::{Action, Forbidden, OffReason, RestReason};
-use crate::interrupts::{Situation, is_busy, propose};
-use crate::judge::{Measured, SAMPLES};
+use crate::action::{AdapterAction, Forbidden, OffReason, RestReason};
+use crate::interrupts::{InterruptSituation, is_busy, propose};
+use crate::judge::{MeasuredLoads, SAMPLES};
 use crate::limits::{LimitReached, Limits};
-use crate::load::{Sample, WINDOW};
+use crate::load::{LoadSample, WINDOW};
 use crate::moves::{InterruptMove, Moves, NoStep};
 use crate::propose::Proposal;
 
@@ -84,7 +84,7 @@ impl Interrupts {
 
 impl Adapter {
     /// A queue that another CPU serves than the one to which its interrupt moved: a manual change takes precedence.
-    pub(super) fn compare_interrupts(&mut self, sample: &Sample) -> Option<Action> {
+    pub(super) fn compare_interrupts(&mut self, sample: &LoadSample) -> Option<AdapterAction> {
         let elsewhere = |(queue, place): (&u32, &Place)| {
             let cpu = sample.queues.get(*queue as usize).and_then(|q| q.cpu);
             cpu.is_some_and(|cpu| cpu != place.now)
@@ -93,7 +93,7 @@ impl Adapter {
             return None;
         }
         (self.phase, self.off) = (Phase::Watching, Some((None, OffReason::ChangedOutside)));
-        Some(Action::Off { until: None, why: OffReason::ChangedOutside })
+        Some(AdapterAction::Off { until: None, why: OffReason::ChangedOutside })
     }
 
     /// Whether the step that is judged changed no table.
@@ -102,7 +102,12 @@ impl Adapter {
     }
 
     /// The move of an interrupt, or another RPS mask, if one is worth it; otherwise what the table led to.
-    pub(super) fn or_elsewhere(&mut self, now: Duration, signals: &Signals<'_>, otherwise: Action) -> Action {
+    pub(super) fn or_elsewhere(
+        &mut self,
+        now: Duration,
+        signals: &Signals<'_>,
+        otherwise: AdapterAction,
+    ) -> AdapterAction {
         if !matches!(self.phase, Phase::Watching) {
             return otherwise;
         }
@@ -118,9 +123,9 @@ impl Adapter {
         match (step, &otherwise) {
             (Ok((proposal, before)), _) => {
                 self.phase = Phase::Proposed { proposal: proposal.clone(), before };
-                Action::Propose(proposal)
+                AdapterAction::Propose(proposal)
             }
-            (Err(Some(reason)), Action::Rest(_)) => Action::Rest(reason),
+            (Err(Some(reason)), AdapterAction::Rest(_)) => AdapterAction::Rest(reason),
             (Err(_), _) => otherwise,
         }
     }
@@ -130,7 +135,7 @@ impl Adapter {
         &mut self,
         now: Duration,
         signals: &Signals<'_>,
-    ) -> Result<(Proposal, Measured), Option<RestReason>> {
+    ) -> Result<(Proposal, MeasuredLoads), Option<RestReason>> {
         // It is unknown which queues others use.
         if signals.forbidden.contains(&Forbidden::Unknown) {
             return Err(None);
@@ -155,9 +160,9 @@ impl Adapter {
         };
         let limits = &self.interrupts.limits;
         let rests = |queue: u32| limits.rests(queue as usize, now);
-        let proposed = propose(&Situation { samples: &samples, permitted, rests: &rests });
+        let proposed = propose(&InterruptSituation { samples: &samples, permitted, rests: &rests });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
-        let before = |p: &Proposal| Measured::of_all_time(newest, &p.involved());
+        let before = |p: &Proposal| MeasuredLoads::of_all_time(newest, &p.involved());
         measured(proposed, before).map_err(|reason| {
             if reason.is_none() {
                 self.interrupts.wait(now);
@@ -170,8 +175,8 @@ impl Adapter {
 /// A step with the loads before it. `Err(None)`: none is worth it now.
 pub(super) fn measured(
     proposed: Result<Proposal, NoStep>,
-    before: impl Fn(&Proposal) -> Option<Measured>,
-) -> Result<(Proposal, Measured), Option<RestReason>> {
+    before: impl Fn(&Proposal) -> Option<MeasuredLoads>,
+) -> Result<(Proposal, MeasuredLoads), Option<RestReason>> {
     match proposed {
         Ok(p) => before(&p).map(|before| (p, before)).ok_or(None),
         Err(NoStep::TooFewTimes { known }) => Err(Some(RestReason::TooFewTimes { known })),

@@ -4,7 +4,7 @@ use super::*;
 use crate::action::Settled;
 use crate::adapter::tests::fewer_and_fewer;
 use crate::judge::{KeepReason, RestoreReason};
-use crate::load::{CpuSample, QueueSample};
+use crate::load::{CpuLoadSample, QueueSample};
 use crate::moves::{Crowded, Moves};
 
 const fn s(n: u64) -> Duration {
@@ -38,7 +38,7 @@ impl Host {
         }
     }
 
-    fn second(&mut self) -> Action {
+    fn second(&mut self) -> AdapterAction {
         self.now += s(1);
         let program = if self.follows { self.cpus[0] } else { self.program };
         let queue = |(q, cpu): (u32, &u32)| QueueSample {
@@ -51,21 +51,21 @@ impl Host {
         let cpu = |cpu: u32| {
             let busy = 20.0 * self.cpus.iter().filter(|c| **c == cpu).count() as f64;
             let total = if cpu == program { 100.0 } else { busy + 2.0 };
-            let known = CpuSample {
+            let known = CpuLoadSample {
                 busy_percent: Some(busy),
                 total_percent: Some(total),
                 other_packets: Some(0),
                 node: Some(0),
-                ..CpuSample::default()
+                ..CpuLoadSample::default()
             };
             (cpu, known)
         };
-        let sample = Sample {
+        let sample = LoadSample {
             at: self.now,
             queues: (0..).zip(&self.cpus).map(queue).collect(),
             cpus: (0..6).map(cpu).collect(),
             out_of_order: Some(0),
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let permitted = self.permitted.as_ref().map_or(Permitted::Unknown, Permitted::Cpus);
         let forbidden = &self.forbidden;
@@ -75,7 +75,7 @@ impl Host {
     /// The next move within this time.
     fn moves(&mut self, most: u64) -> Option<InterruptMove> {
         (0..most).find_map(|_| match self.second() {
-            Action::Propose(p) => p.moves.interrupt().cloned(),
+            AdapterAction::Propose(p) => p.moves.interrupt().cloned(),
             _ => None,
         })
     }
@@ -102,8 +102,8 @@ fn a_queue_leaves_the_cpu_of_a_program_and_stays_away() {
     assert_eq!(h.now, s(1006), "six samples");
     assert_eq!((m.queues.as_slice(), m.from, m.to, m.why), (&[0][..], 0, 2, Crowded::Programs { percent: 80.0 }));
     let written = h.now;
-    let kept = (0..10).map(|_| h.second()).find(|a| matches!(a, Action::Rest(RestReason::Kept(_))));
-    assert!(matches!(kept, Some(Action::Rest(RestReason::Kept(KeepReason::Gained { .. })))), "{kept:?}");
+    let kept = (0..10).map(|_| h.second()).find(|a| matches!(a, AdapterAction::Rest(RestReason::Kept(_))));
+    assert!(matches!(kept, Some(AdapterAction::Rest(RestReason::Kept(KeepReason::Gained { .. })))), "{kept:?}");
     assert!(h.now >= written + s(5));
     assert_eq!(h.adapter.moved_interrupts().collect::<Vec<_>>(), [0]);
     assert_eq!(h.moves(3600), None);
@@ -115,8 +115,8 @@ fn a_program_that_follows_is_not_chased() {
     h.follows = true;
     let m = h.moved(20);
     let written = h.now;
-    let restored = (0..6).map(|_| h.second()).find(|a| matches!(a, Action::Restore { .. }));
-    let Some(Action::Restore { moves, why: RestoreReason::TooLittle { .. } }) = restored else {
+    let restored = (0..6).map(|_| h.second()).find(|a| matches!(a, AdapterAction::Restore { .. }));
+    let Some(AdapterAction::Restore { moves, why: RestoreReason::TooLittle { .. } }) = restored else {
         panic!("{restored:?}")
     };
     assert_eq!((h.now, &moves), (written + s(5), &Moves::Interrupt(m).back()));
@@ -147,7 +147,7 @@ fn a_manual_change_stops_it() {
     let mut h = Host::new();
     h.moved(20);
     h.cpus[0] = 5;
-    let off = Action::Off { until: None, why: OffReason::ChangedOutside };
+    let off = AdapterAction::Off { until: None, why: OffReason::ChangedOutside };
     assert_eq!(h.second(), off);
     assert_eq!(h.moves(600), None);
     h.adapter.resume();
@@ -169,7 +169,7 @@ fn unknown_facts_move_nothing() {
         let mut h = Host::new();
         h.forbidden = vec![forbidden];
         h.moved(20);
-        let kept = (0..10).any(|_| matches!(h.second(), Action::Rest(RestReason::Kept(_))));
+        let kept = (0..10).any(|_| matches!(h.second(), AdapterAction::Rest(RestReason::Kept(_))));
         assert!(kept, "what forbids to write the table does not end the judgement");
     }
 }
@@ -178,7 +178,7 @@ fn unknown_facts_move_nothing() {
 fn a_caller_that_observes_sees_fewer_and_fewer_moves() {
     let mut h = Host::new();
     fewer_and_fewer(|| {
-        let proposes = matches!(h.second(), Action::Propose(_));
+        let proposes = matches!(h.second(), AdapterAction::Propose(_));
         if proposes {
             h.adapter.settled(h.now, Settled::NotWritten);
         }
@@ -197,7 +197,7 @@ fn the_state_is_continued_by_the_next_process() {
     h.cpus[0] = m.to;
     h.adapter.handed_over(h.now, None, &|_| Some(m.to), &|_| None);
     h.now += s(20);
-    assert!((0..12).any(|_| matches!(h.second(), Action::Restore { .. })));
+    assert!((0..12).any(|_| matches!(h.second(), AdapterAction::Restore { .. })));
     // A state of a version that moved no interrupts.
     let mut old: serde_json::Value = serde_json::from_str(&stored).unwrap();
     old.as_object_mut().unwrap().remove("interrupts").unwrap();

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::interrupt_step::{Retry, measured};
 use super::{Adapter, Mask, Phase, Signals};
-use crate::action::{Action, Forbidden, OffReason, RestReason};
-use crate::judge::{Measured, SAMPLES};
+use crate::action::{AdapterAction, Forbidden, OffReason, RestReason};
+use crate::judge::{MeasuredLoads, SAMPLES};
 use crate::limits::{LimitReached, Limits};
 use crate::load::WINDOW;
 use crate::moves::RpsMove;
 use crate::propose::Proposal;
-use crate::rps::{Situation, is_busy, propose};
+use crate::rps::{RpsSituation, is_busy, propose};
 
 /// The mask of one interface.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -63,13 +63,13 @@ impl Masks {
 
 impl Adapter {
     /// Another mask than the one of the last step: a manual change takes precedence.
-    pub(super) fn compare_mask(&mut self, mask: &Mask<'_>) -> Option<Action> {
+    pub(super) fn compare_mask(&mut self, mask: &Mask<'_>) -> Option<AdapterAction> {
         let changed = self.masks.changed.as_ref().filter(|c| c.queue == mask.queue)?;
         if changed.now == *mask.cpus {
             return None;
         }
         (self.phase, self.off) = (Phase::Watching, Some((None, OffReason::ChangedOutside)));
-        Some(Action::Off { until: None, why: OffReason::ChangedOutside })
+        Some(AdapterAction::Off { until: None, why: OffReason::ChangedOutside })
     }
 
     /// `Err(None)`: no CPU that processes the packets of the queue is busy, or nothing is known about it.
@@ -77,7 +77,7 @@ impl Adapter {
         &mut self,
         now: Duration,
         signals: &Signals<'_>,
-    ) -> Result<(Proposal, Measured), Option<RestReason>> {
+    ) -> Result<(Proposal, MeasuredLoads), Option<RestReason>> {
         let Some(mask) = signals.rps.filter(|_| !signals.forbidden.contains(&Forbidden::Unknown)) else {
             return Err(None);
         };
@@ -92,9 +92,9 @@ impl Adapter {
             return Err(Some(RestReason::MaskStays));
         }
         let helpers = mask.helpers.ok_or(Some(RestReason::CpusNotRead))?;
-        let proposed = propose(&Situation { samples: &samples, queue: mask.queue, mask: mask.cpus, helpers });
+        let proposed = propose(&RpsSituation { samples: &samples, queue: mask.queue, mask: mask.cpus, helpers });
         let newest = &samples[samples.len().saturating_sub(SAMPLES)..];
-        let before = |p: &Proposal| Measured::of_steering(newest, &p.involved());
+        let before = |p: &Proposal| MeasuredLoads::of_steering(newest, &p.involved());
         measured(proposed, before).map_err(|reason| {
             if reason.is_none() {
                 self.masks.wait(now);

@@ -2,7 +2,7 @@ use super::*;
 use crate::action::Settled;
 use crate::adapter::tests::fewer_and_fewer;
 use crate::judge::{KeepReason, RestoreReason};
-use crate::load::{CpuSample, QueueSample, Sample};
+use crate::load::{CpuLoadSample, LoadSample, QueueSample};
 use crate::moves::{BusyFor, Moves};
 
 const fn s(n: u64) -> Duration {
@@ -52,18 +52,18 @@ impl Host {
         }
     }
 
-    fn second(&mut self) -> Action {
+    fn second(&mut self) -> AdapterAction {
         self.now += s(1);
         let cpu = |cpu: u32| {
             let busy = self.load(cpu);
-            let known = CpuSample {
+            let known = CpuLoadSample {
                 busy_percent: Some(busy),
                 total_percent: Some(if self.program == Some(cpu) { 100.0 } else { busy + 2.0 }),
                 other_packets: Some(0),
                 core: Some(cpu & !1),
                 sibling_percent: Some(0.0),
                 backlog_drops: Some(if self.mask.contains(&cpu) { self.backlog_drops } else { 0 }),
-                ..CpuSample::default()
+                ..CpuLoadSample::default()
             };
             (cpu, known)
         };
@@ -76,12 +76,12 @@ impl Host {
             interrupt: None,
         };
         let out_of_order = Some(if self.mask.is_empty() { 0 } else { self.out_of_order });
-        let sample = Sample {
+        let sample = LoadSample {
             at: self.now,
             queues: vec![queue],
             cpus: (0..8).map(cpu).collect(),
             out_of_order,
-            ..Sample::default()
+            ..LoadSample::default()
         };
         let rps = self.readable.then_some(Mask { queue: 0, cpus: &self.mask, helpers: self.helpers.as_ref() });
         let forbidden = &self.forbidden;
@@ -90,7 +90,7 @@ impl Host {
 
     fn step(&mut self, most: u64) -> Option<RpsMove> {
         (0..most).find_map(|_| match self.second() {
-            Action::Propose(p) => p.moves.rps().cloned(),
+            AdapterAction::Propose(p) => p.moves.rps().cloned(),
             _ => None,
         })
     }
@@ -108,8 +108,8 @@ impl Host {
     }
 
     fn restored(&mut self) -> RestoreReason {
-        let found = (0..8).map(|_| self.second()).find(|a| matches!(a, Action::Restore { .. }));
-        let Some(Action::Restore { moves: Moves::Rps(m), why }) = found else { panic!("{found:?}") };
+        let found = (0..8).map(|_| self.second()).find(|a| matches!(a, AdapterAction::Restore { .. }));
+        let Some(AdapterAction::Restore { moves: Moves::Rps(m), why }) = found else { panic!("{found:?}") };
         self.write(&m);
         why
     }
@@ -121,8 +121,8 @@ fn rps_is_switched_on_and_stays() {
     let m = h.stepped(20);
     assert_eq!((h.now, m.why, m.to.len()), (s(1006), BusyFor::Queue, 6));
     assert_eq!(h.adapter.changed_mask(), Some(0));
-    let kept = (0..10).map(|_| h.second()).find(|a| matches!(a, Action::Rest(RestReason::Kept(_))));
-    assert!(matches!(kept, Some(Action::Rest(RestReason::Kept(KeepReason::Gained { .. })))), "{kept:?}");
+    let kept = (0..10).map(|_| h.second()).find(|a| matches!(a, AdapterAction::Rest(RestReason::Kept(_))));
+    assert!(matches!(kept, Some(AdapterAction::Rest(RestReason::Kept(KeepReason::Gained { .. })))), "{kept:?}");
     assert!(h.now >= s(1011));
     assert_eq!(h.step(3600), None);
 }
@@ -166,8 +166,8 @@ fn a_busy_cpu_leaves_the_mask_and_does_not_return_at_once() {
     for second in 0..3600 {
         h.program = Some(2 + second / 30 % 6);
         let moves = match h.second() {
-            Action::Propose(p) => p.moves,
-            Action::Restore { moves, .. } => moves,
+            AdapterAction::Propose(p) => p.moves,
+            AdapterAction::Restore { moves, .. } => moves,
             _ => continue,
         };
         h.write(moves.rps().unwrap());
@@ -181,7 +181,7 @@ fn a_manual_change_stops_it() {
     let mut h = Host::new();
     h.stepped(20);
     h.mask = [3].into();
-    assert_eq!(h.second(), Action::Off { until: None, why: OffReason::ChangedOutside });
+    assert_eq!(h.second(), AdapterAction::Off { until: None, why: OffReason::ChangedOutside });
     assert_eq!(h.step(600), None);
     h.adapter.resume();
     h.mask.clear();
@@ -198,19 +198,19 @@ fn unknown_facts_change_nothing() {
     assert_eq!(h.step(600), None);
     let mut h = Host::new();
     h.helpers = None;
-    assert!((0..20).any(|_| h.second() == Action::Rest(RestReason::CpusNotRead)));
+    assert!((0..20).any(|_| h.second() == AdapterAction::Rest(RestReason::CpusNotRead)));
     // RPS forbids to write a table, but not to judge the mask.
     let mut h = Host::new();
     h.stepped(20);
     h.forbidden = vec![Forbidden::Rps];
-    assert!((0..10).any(|_| matches!(h.second(), Action::Rest(RestReason::Kept(_)))));
+    assert!((0..10).any(|_| matches!(h.second(), AdapterAction::Rest(RestReason::Kept(_)))));
 }
 
 #[test]
 fn a_caller_that_observes_sees_fewer_and_fewer_steps() {
     let mut h = Host::new();
     fewer_and_fewer(|| {
-        let proposes = matches!(h.second(), Action::Propose(_));
+        let proposes = matches!(h.second(), AdapterAction::Propose(_));
         if proposes {
             h.adapter.settled(h.now, Settled::NotWritten);
         }

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
-use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
+use ringwise_adapt::buckets::{CountMethod, EntryEvidence, ReceivedByEntry};
+use ringwise_adapt::load::{CpuLoadSample, LoadSample, QueueSample};
 use ringwise_adapt::moves::{Moves, TableMove};
 use ringwise_adapt::propose::Elephant;
-use ringwise_adapt::{Action, Adapter, Forbidden, Permitted, Settled, Signals};
+use ringwise_adapt::{Adapter, AdapterAction, Forbidden, Permitted, Settled, Signals};
 use ringwise_flow::balance::balance;
-use ringwise_testkit::closed_loop::{Change, Interface, Observed, Policy};
+use ringwise_testkit::closed_loop::{BalancePolicy, Interface, PolicyChange, PolicyInput};
 
 /// The adapter with a caller that writes whatever it proposes.
 #[derive(Default)]
@@ -28,11 +28,11 @@ pub struct Adaptive {
     pub restored: usize,
     pub off_seconds: u64,
     /// Actions with their seconds, without those that repeat.
-    pub log: Vec<(u64, Action)>,
+    pub log: Vec<(u64, AdapterAction)>,
 }
 
-impl Policy for Adaptive {
-    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+impl BalancePolicy for Adaptive {
+    fn second(&mut self, seen: &PolicyInput, interface: &Interface) -> PolicyChange {
         let now = Duration::from_secs(seen.second);
         let queue = |q: usize| QueueSample {
             cpu: Some(interface.cpus[q]),
@@ -46,21 +46,21 @@ impl Policy for Adaptive {
             let node = Some(0);
             (
                 i,
-                CpuSample {
+                CpuLoadSample {
                     busy_percent: Some(*busy),
                     total_percent: total,
                     other_packets: Some(0),
                     node,
-                    ..CpuSample::default()
+                    ..CpuLoadSample::default()
                 },
             )
         };
-        let sample = Sample {
+        let sample = LoadSample {
             at: now,
             queues: (0..interface.cpus.len()).map(queue).collect(),
             cpus: (0..).zip(&seen.busy_percent).map(cpu).collect(),
             out_of_order: Some(seen.out_of_order),
-            ..Sample::default()
+            ..LoadSample::default()
         };
         if let Some((_, seconds, sums)) = &mut self.counting {
             *seconds += 1;
@@ -72,7 +72,7 @@ impl Policy for Adaptive {
             duration: Duration::from_secs(seconds),
             entries: sums
                 .into_iter()
-                .map(|n| EntryCount { packets: n, segments: Some(n), bytes: n * 1000, elsewhere: 0 })
+                .map(|n| ReceivedByEntry { packets: n, segments: Some(n), bytes: n * 1000, elsewhere: 0 })
                 .collect(),
             unhashed: 0,
             unknown_queue: 0,
@@ -95,39 +95,39 @@ impl Policy for Adaptive {
             self.log.push((seen.second, action.clone()));
         }
         let moves = match action {
-            Action::CountEntries { method, .. } => {
+            AdapterAction::CountEntries { method, .. } => {
                 if self.counting.as_ref().is_none_or(|(m, ..)| *m != method) {
                     self.counting = Some((method, 0, vec![0; interface.table.len()]));
                 }
-                return Change::default();
+                return PolicyChange::default();
             }
-            Action::Propose(proposal) => proposal.moves,
-            Action::Restore { moves, .. } => {
+            AdapterAction::Propose(proposal) => proposal.moves,
+            AdapterAction::Restore { moves, .. } => {
                 self.restored += 1;
                 moves
             }
-            Action::Named { elephant } => {
+            AdapterAction::Named { elephant } => {
                 self.named.push((seen.second, elephant));
                 Moves::Table(Vec::new())
             }
-            Action::Off { .. } => {
+            AdapterAction::Off { .. } => {
                 self.off_seconds += 1;
                 Moves::Table(Vec::new())
             }
-            Action::Rest(_) | Action::Suspect { .. } => Moves::Table(Vec::new()),
+            AdapterAction::Rest(_) | AdapterAction::Suspect { .. } => Moves::Table(Vec::new()),
         };
         self.counting = None;
         let change = match &moves {
-            Moves::Table(list) if list.is_empty() => return Change::default(),
+            Moves::Table(list) if list.is_empty() => return PolicyChange::default(),
             Moves::Table(list) => {
                 assert!(list.iter().all(|m| interface.table[m.entry] == m.from));
-                Change { entries: list.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
+                PolicyChange { entries: list.iter().map(|m| (m.entry, m.to)).collect(), interrupts: Vec::new() }
             }
             // No mask is known here.
             Moves::Rps(_) => unreachable!("the adapter changes no mask that it was not given"),
             Moves::Interrupt(m) => {
                 assert!(m.queues.iter().all(|q| interface.cpus[*q as usize] == m.from));
-                Change { entries: Vec::new(), interrupts: m.queues.iter().map(|q| (*q, m.to)).collect() }
+                PolicyChange { entries: Vec::new(), interrupts: m.queues.iter().map(|q| (*q, m.to)).collect() }
             }
         };
         self.adapter.settled(now, Settled::Written);
@@ -141,8 +141,8 @@ impl Policy for Adaptive {
 #[derive(Default)]
 pub struct Greedy;
 
-impl Policy for Greedy {
-    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+impl BalancePolicy for Greedy {
+    fn second(&mut self, seen: &PolicyInput, interface: &Interface) -> PolicyChange {
         // CPUs are balanced: one may serve several queues.
         let table: Vec<u32> = interface.table.iter().map(|q| interface.cpus[*q as usize]).collect();
         let mut packets = vec![0u64; interface.cpu_count];
@@ -156,6 +156,6 @@ impl Policy for Greedy {
         let weights: Vec<u64> = table.iter().zip(&seen.entries).map(weight).collect();
         let b = balance(&table, &weights, &[], interface.cpu_count as u32, |_| true, 1.02);
         let queue = |cpu: u32| interface.cpus.iter().position(|c| *c == cpu).map_or(0, |q| q as u32);
-        Change { entries: b.moves.iter().map(|m| (m.entry, queue(m.to))).collect(), interrupts: Vec::new() }
+        PolicyChange { entries: b.moves.iter().map(|m| (m.entry, queue(m.to))).collect(), interrupts: Vec::new() }
     }
 }

@@ -10,8 +10,8 @@ use ringwise_sys::load::room_for_files;
 
 use crate::error::LoadError;
 use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
-use crate::load::service::{Bound, LOOK, Service, ServiceRequest, Worker, start};
-use crate::side::{Answer, Taken};
+use crate::load::service::{LOOK, LoadService, ServiceRequest, StateLimit, Worker, start};
+use crate::side::{Responder, Taken};
 
 /// The most answers that wait for their time; further requests wait in the socket.
 const MOST_HELD: usize = 100_000;
@@ -22,15 +22,15 @@ const IN_A_ROW: usize = 64;
 /// Each thread has one socket. A delay applies to each answer separately, so answers do not queue behind each other.
 ///
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
-pub fn answer(a: &Answer) -> Result<Service, LoadError> {
+pub fn answer(a: &Responder) -> Result<LoadService, LoadError> {
     let delay = Duration::from_micros(a.delay_us.into());
     start(&ServiceRequest { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
 }
 
-fn work(w: Worker, bound: &Bound) -> Taken {
+fn work(w: Worker, bound: &StateLimit) -> Taken {
     match bound {
-        Bound::Udp(s) => datagrams(w, s),
-        Bound::Tcp(l) => Streams::new(l).run(w),
+        StateLimit::Udp(s) => datagrams(w, s),
+        StateLimit::Tcp(l) => Streams::new(l).run(w),
     }
 }
 

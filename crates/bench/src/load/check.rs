@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::error::{InvalidLoad, NotOneHost};
-use crate::side::{Group, Load, Pattern, Protocol};
+use crate::side::{LoadGroup, LoadGroups, Pattern, Protocol};
 
 pub(super) const MOST_THREADS: u32 = 1024;
 pub(super) const MOST_FLOWS: u32 = 100_000;
@@ -13,7 +13,7 @@ const MOST_BURST: u32 = 4096;
 const MOST_SKEW: f64 = 10.0;
 
 /// Errors: the requested value and the allowed bounds.
-pub fn load(load: &Load) -> Result<(), InvalidLoad> {
+pub fn load(load: &LoadGroups) -> Result<(), InvalidLoad> {
     if load.time.is_zero() || load.time > MOST_TIME || load.warmup > MOST_TIME {
         return Err(InvalidLoad::Time { time: load.time, warmup: load.warmup });
     }
@@ -32,7 +32,7 @@ pub fn load(load: &Load) -> Result<(), InvalidLoad> {
     Ok(())
 }
 
-fn group(g: &Group) -> Result<(), InvalidLoad> {
+fn group(g: &LoadGroup) -> Result<(), InvalidLoad> {
     threads(g.threads)?;
     let (protocol, least, most) = match g.protocol {
         Protocol::Udp => ("UDP", 16, 65_507),
@@ -86,16 +86,21 @@ pub fn one_host(ip: IpAddr) -> Result<(), NotOneHost> {
 mod tests {
     use super::*;
 
-    fn good() -> Load {
-        let group =
-            Group { size_bytes: 64, threads: 2, flows: 4, to: vec!["10.0.0.1:9".parse().unwrap()], ..Group::default() };
-        Load { groups: vec![group], time: Duration::from_secs(1), ..Load::default() }
+    fn good() -> LoadGroups {
+        let group = LoadGroup {
+            size_bytes: 64,
+            threads: 2,
+            flows: 4,
+            to: vec!["10.0.0.1:9".parse().unwrap()],
+            ..LoadGroup::default()
+        };
+        LoadGroups { groups: vec![group], time: Duration::from_secs(1), ..LoadGroups::default() }
     }
 
     #[test]
     fn refusals_say_what_would_be_right() {
         assert_eq!(load(&good()), Ok(()));
-        type Wrong<'a> = (&'a str, &'a dyn Fn(&mut Load));
+        type Wrong<'a> = (&'a str, &'a dyn Fn(&mut LoadGroups));
         let wrong: [Wrong; 15] = [
             ("one hour", &|l| l.time = Duration::from_secs(3601)),
             ("one hour", &|l| l.time = Duration::ZERO),

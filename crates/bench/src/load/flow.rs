@@ -82,7 +82,7 @@ pub(super) enum Socket {
     Tcp(TcpStream),
 }
 
-pub(super) struct Flow {
+pub(super) struct ForwardedPackets {
     pub socket: Socket,
     /// The tag of this flow in this run.
     pub tag: u32,
@@ -101,7 +101,7 @@ pub(super) struct Flow {
     pub listed: bool,
 }
 
-impl Flow {
+impl ForwardedPackets {
     /// Errors: the call that failed, with errno.
     pub(super) fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, LoadError> {
         let failed = |e: io::Error| match e.kind() {

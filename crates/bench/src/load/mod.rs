@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 use crate::error::{LoadError, ThreadError};
 use crate::result::{BitRateLayer, LoadResult, Unit};
 use crate::rng::Rng;
-use crate::side::{Group, Load, Pattern, Protocol, Taken};
+use crate::side::{LoadGroup, LoadGroups, Pattern, Protocol, Taken};
 use tally::Tally;
 use thread::Job;
 
 pub use answer::answer;
 pub use check::{load as check, one_host};
-pub use service::Service;
+pub use service::LoadService;
 pub use sink::sink;
 
 /// An answer later than this counts as lost; answers that are in flight at the end may still arrive within this time.
@@ -38,7 +38,7 @@ pub const LOST_AFTER: Duration = Duration::from_secs(2);
 ///
 /// Errors: the request is refused; a socket, a thread or its CPU is not available (with errno); `stop` was set; or no
 /// message got through, with the first error.
-pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError> {
+pub fn run(load: &LoadGroups, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError> {
     check::load(load)?;
     let sockets: u64 = load.groups.iter().map(|g| u64::from(g.flows.max(g.threads)) + u64::from(g.threads)).sum();
     // Reserve for other files of this process.
@@ -81,7 +81,7 @@ pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError>
 }
 
 /// Flow f belongs to thread f modulo the number of threads. A thread's share of the rate is proportional to its flows.
-fn jobs(g: &Group, load: &Load, tag: u32, rng: &mut Rng) -> Vec<Job> {
+fn jobs(g: &LoadGroup, load: &LoadGroups, tag: u32, rng: &mut Rng) -> Vec<Job> {
     let flows = g.flows.max(g.threads);
     let weigh = |ranks: &[u32]| ranks.iter().map(|r| choice::weight(*r, g.skew)).sum::<f64>();
     let ranks: Vec<Vec<u32>> =
@@ -111,7 +111,7 @@ fn jobs(g: &Group, load: &Load, tag: u32, rng: &mut Rng) -> Vec<Job> {
         .collect()
 }
 
-fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, LoadError> {
+fn result(g: &LoadGroup, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, LoadError> {
     let mut all = Tally::default();
     let mut busiest = 0.0_f64;
     for t in &tallies {

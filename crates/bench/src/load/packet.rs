@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_told_from_foreign_ones() {
+    fn own_heads_are_distinguished_from_foreign_ones() {
         let mut b = [0; 20];
         put(&mut b, REQUEST, 0xdead_beef, 7, 9);
         assert_eq!(get(&b), Some((REQUEST, 0xdead_beef, 7)));

@@ -19,7 +19,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// Size of the receive buffer of each socket in bytes.
 const ROOM: u32 = 8 << 20;
 
-pub(super) enum Bound {
+pub(super) enum StateLimit {
     Udp(UdpSocket),
     Tcp(TcpListener),
 }
@@ -32,13 +32,13 @@ pub(super) struct Worker<'a> {
 }
 
 /// Running threads, which end when this value is dropped.
-pub struct Service {
+pub struct LoadService {
     at: Vec<SocketAddr>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Taken>>,
 }
 
-impl Service {
+impl LoadService {
     /// The address where each thread listens.
     pub fn at(&self) -> &[SocketAddr] {
         &self.at
@@ -55,7 +55,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for LoadService {
     fn drop(&mut self) {
         self.end();
     }
@@ -70,13 +70,13 @@ pub(super) struct ServiceRequest<'a> {
 }
 
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
-pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &Bound) -> Taken) -> Result<Service, LoadError> {
+pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &StateLimit) -> Taken) -> Result<LoadService, LoadError> {
     check::threads(asked.threads)?;
     let ip = asked.bind.ok_or(LoadError::NoBindAddress)?;
     check::one_host(ip).map_err(|why| LoadError::BindAddress { ip, why })?;
     ringwise_sys::load::room_for_files(u64::from(asked.threads) * 2 + 256)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let mut service = Service { at: Vec::new(), stop, threads: Vec::new() };
+    let mut service = LoadService { at: Vec::new(), stop, threads: Vec::new() };
     let (ready, all_ready) = mpsc::channel();
     for i in 0..asked.threads as usize {
         let failed = |e: io::Error| LoadError::Listen { ip, error: e.into() };
@@ -91,7 +91,7 @@ pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &Bound) -> Taken) -
                 let mut taken = work(Worker { poll, delay, stop: &stop }, &bound);
                 taken.cpu = cpu;
                 taken.cpu_ns = thread_cpu_time().as_nanos() as u64;
-                if let Bound::Udp(s) = &bound {
+                if let StateLimit::Udp(s) = &bound {
                     taken.dropped = socket_drops(s).ok().map(u64::from);
                 }
                 taken
@@ -111,35 +111,35 @@ pub(super) fn start(asked: &ServiceRequest, work: fn(Worker, &Bound) -> Taken) -
     Ok(service)
 }
 
-fn listen(protocol: Protocol, ip: IpAddr) -> io::Result<(Bound, SocketAddr)> {
+fn listen(protocol: Protocol, ip: IpAddr) -> io::Result<(StateLimit, SocketAddr)> {
     match protocol {
         Protocol::Udp => {
             let s = UdpSocket::bind((ip, 0))?;
             s.set_nonblocking(true)?;
             let at = s.local_addr()?;
-            Ok((Bound::Udp(s), at))
+            Ok((StateLimit::Udp(s), at))
         }
         Protocol::Tcp => {
             let s = TcpListener::bind((ip, 0))?;
             s.set_nonblocking(true)?;
             let at = s.local_addr()?;
-            Ok((Bound::Tcp(s), at))
+            Ok((StateLimit::Tcp(s), at))
         }
     }
 }
 
-fn prepare(bound: &Bound, cpu: Option<u32>) -> ringwise_sys::Result<Poll> {
+fn prepare(bound: &StateLimit, cpu: Option<u32>) -> ringwise_sys::Result<Poll> {
     if let Some(cpu) = cpu {
         pin(cpu)?;
     }
     timer_slack(1)?;
     let poll = Poll::new()?;
     match bound {
-        Bound::Udp(s) => {
+        StateLimit::Udp(s) => {
             receive_buffer(s, ROOM)?;
             poll.add(s, 0, false)?;
         }
-        Bound::Tcp(s) => poll.add(s, 0, false)?,
+        StateLimit::Tcp(s) => poll.add(s, 0, false)?,
     }
     Ok(poll)
 }

@@ -9,7 +9,7 @@ use ringwise_sys::load::{AT_ONCE, receive_many, room_for_files};
 
 use crate::error::LoadError;
 use crate::load::packet::{self, HEAD, OPENING, WARM_UP};
-use crate::load::service::{Bound, LOOK, Service, ServiceRequest, Worker, start};
+use crate::load::service::{LOOK, LoadService, ServiceRequest, StateLimit, Worker, start};
 use crate::side::{Sink, Taken};
 
 /// Calls in a row before a thread checks whether it must stop.
@@ -18,16 +18,16 @@ const IN_A_ROW: usize = 64;
 /// Each thread has one socket. Datagrams of the generator's warm-up are not counted; over TCP everything is counted.
 ///
 /// Errors: the request is refused, or a socket, a thread or its CPU is not available, with errno.
-pub fn sink(s: &Sink) -> Result<Service, LoadError> {
+pub fn sink(s: &Sink) -> Result<LoadService, LoadError> {
     let asked =
         ServiceRequest { protocol: s.protocol, bind: s.bind, threads: s.threads, cpus: &s.cpus, delay: Duration::ZERO };
     start(&asked, work)
 }
 
-fn work(w: Worker, bound: &Bound) -> Taken {
+fn work(w: Worker, bound: &StateLimit) -> Taken {
     match bound {
-        Bound::Udp(s) => datagrams(w, s),
-        Bound::Tcp(l) => streams(w, l),
+        StateLimit::Udp(s) => datagrams(w, s),
+        StateLimit::Tcp(l) => streams(w, l),
     }
 }
 

@@ -5,26 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::side::{Answer, Sink};
+use crate::side::{Responder, Sink};
 
 const LOCAL: Option<std::net::IpAddr> = Some(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
-fn answering(protocol: Protocol, delay_us: u32) -> Service {
-    answer(&Answer { protocol, bind: LOCAL, threads: 1, delay_us, ..Answer::default() }).unwrap()
+fn answering(protocol: Protocol, delay_us: u32) -> LoadService {
+    answer(&Responder { protocol, bind: LOCAL, threads: 1, delay_us, ..Responder::default() }).unwrap()
 }
 
-fn group(protocol: Protocol, pattern: Pattern, to: &[SocketAddr]) -> Group {
-    Group { protocol, pattern, size_bytes: 100, threads: 1, flows: 1, to: to.to_vec(), ..Group::default() }
+fn group(protocol: Protocol, pattern: Pattern, to: &[SocketAddr]) -> LoadGroup {
+    LoadGroup { protocol, pattern, size_bytes: 100, threads: 1, flows: 1, to: to.to_vec(), ..LoadGroup::default() }
 }
 
-fn once(g: Group, ms: u64) -> Result<LoadResult, LoadError> {
-    let load =
-        Load { groups: vec![g], warmup: Duration::from_millis(20), time: Duration::from_millis(ms), ..Load::default() };
+fn once(g: LoadGroup, ms: u64) -> Result<LoadResult, LoadError> {
+    let load = LoadGroups {
+        groups: vec![g],
+        warmup: Duration::from_millis(20),
+        time: Duration::from_millis(ms),
+        ..LoadGroups::default()
+    };
     run(&load, &AtomicBool::new(false)).map(|mut r| r.remove(0))
 }
 
 #[test]
-fn what_is_asked_is_answered() {
+fn requests_are_answered() {
     for protocol in [Protocol::Udp, Protocol::Tcp] {
         let service = answering(protocol, 0);
         for (pattern, per_s, threads, flows, skew, size) in [
@@ -34,7 +38,8 @@ fn what_is_asked_is_answered() {
             (Pattern::Rr, Some(500.0), 2, 6, 1.2, 64),
             (Pattern::Burst(4), Some(200.0), 1, 1, 0.0, 30_000),
         ] {
-            let g = Group { threads, flows, skew, per_s, size_bytes: size, ..group(protocol, pattern, service.at()) };
+            let g =
+                LoadGroup { threads, flows, skew, per_s, size_bytes: size, ..group(protocol, pattern, service.at()) };
             let r = once(g.clone(), 200).unwrap();
             let l = r.latency.clone().unwrap();
             assert_eq!(
@@ -62,7 +67,7 @@ fn an_injected_delay_is_measured() {
     for protocol in [Protocol::Udp, Protocol::Tcp] {
         let service = answering(protocol, 20_000);
         for per_s in [None, Some(200.0)] {
-            let g = Group { per_s, ..group(protocol, Pattern::Rr, service.at()) };
+            let g = LoadGroup { per_s, ..group(protocol, Pattern::Rr, service.at()) };
             let l = once(g, 300).unwrap().latency.unwrap();
             assert!(l.p50_us >= 20_000.0 * 0.996, "{l:?}");
             assert!(l.count > 0, "{l:?}");
@@ -94,7 +99,7 @@ fn a_stall_shows_at_intended_times_and_hides_without() {
             server.send_to(&buffer[..n], from).unwrap();
         }
     });
-    let open = Group { per_s: Some(1000.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) };
+    let open = LoadGroup { per_s: Some(1000.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) };
     let open = once(open, 1000).unwrap().latency.unwrap();
     // 200 of 1,000 were intended during the stall, evenly: a tenth of all waited 100 ms or more, 1 in 100 nearly 200.
     // On a busy machine some are never sent, which the result reports, and the others wait longer.
@@ -110,16 +115,16 @@ fn a_stall_shows_at_intended_times_and_hides_without() {
 
 /// No thread can send a request every 20 ns.
 #[test]
-fn a_generator_that_cannot_keep_up_says_so() {
+fn a_generator_that_cannot_keep_up_reports_it() {
     let service = answering(Protocol::Udp, 0);
-    let g = Group { per_s: Some(5e7), ..group(Protocol::Udp, Pattern::Rr, service.at()) };
+    let g = LoadGroup { per_s: Some(5e7), ..group(Protocol::Udp, Pattern::Rr, service.at()) };
     let r = once(g, 1200).unwrap();
     assert!(r.sent_per_s > 0.0 && r.sent_per_s < 2.5e7 && r.lost_percent.is_some(), "{r:?}");
     assert!(r.trouble.as_ref().is_some_and(|t| t.contains("the generator was the limit")), "{r:?}");
     assert!(r.latency.is_some_and(|l| l.p50_us >= 1000.0), "from the intended time");
     // Waiting for a time does not count as work, and sending does.
     let sink = sink(&Sink { protocol: Protocol::Udp, bind: LOCAL, threads: 1, cpus: vec![] }).unwrap();
-    let g = Group { per_s: Some(10_000.0), ..group(Protocol::Udp, Pattern::Send, sink.at()) };
+    let g = LoadGroup { per_s: Some(10_000.0), ..group(Protocol::Udp, Pattern::Send, sink.at()) };
     let busy = once(g, 200).unwrap().busiest_thread_percent.unwrap();
     assert!(busy > 0.0, "{busy}");
 }
@@ -128,7 +133,7 @@ fn a_generator_that_cannot_keep_up_says_so() {
 fn what_is_never_answered_is_lost_and_refusals_keep_their_errno() {
     let deaf = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = deaf.local_addr().unwrap();
-    let g = Group { per_s: Some(100.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) };
+    let g = LoadGroup { per_s: Some(100.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) };
     let r = once(g.clone(), 100).unwrap();
     assert!(r.sent_per_s > 0.0, "{r:?}");
     assert_eq!((r.lost_percent, r.done_per_s, r.latency), (Some(100.0), 0.0, None));
@@ -138,13 +143,13 @@ fn what_is_never_answered_is_lost_and_refusals_keep_their_errno() {
     let why = once(group(Protocol::Tcp, Pattern::Rr, &[at]), 100).unwrap_err().to_string();
     assert!(why.contains("connect to 127.0.0.1:") && why.contains("ECONNREFUSED"), "{why}");
     let why =
-        once(Group { cpus: vec![8190], ..group(Protocol::Udp, Pattern::Rr, &[at]) }, 100).unwrap_err().to_string();
+        once(LoadGroup { cpus: vec![8190], ..group(Protocol::Udp, Pattern::Rr, &[at]) }, 100).unwrap_err().to_string();
     assert!(why.contains("EINVAL") && why.contains("CPU 8190"), "{why}");
 }
 
 /// A server that answers each request twice, but never the third one, and foreign datagrams.
 #[test]
-fn losses_doubles_and_foreign_ones_are_told_apart() {
+fn losses_duplicates_and_foreign_packets_are_distinguished() {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = server.local_addr().unwrap();
     server.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
@@ -165,10 +170,10 @@ fn losses_doubles_and_foreign_ones_are_told_apart() {
             }
         }
     });
-    let load = Load {
-        groups: vec![Group { per_s: Some(50.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) }],
+    let load = LoadGroups {
+        groups: vec![LoadGroup { per_s: Some(50.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) }],
         time: Duration::from_millis(200),
-        ..Load::default()
+        ..LoadGroups::default()
     };
     let r = run(&load, &AtomicBool::new(false)).unwrap().remove(0);
     assert_eq!(r.lost_percent, Some(10.0), "{r:?}");
@@ -194,10 +199,10 @@ fn a_loss_does_not_end_a_closed_loop() {
         }
         last
     });
-    let load = Load {
+    let load = LoadGroups {
         groups: vec![group(Protocol::Udp, Pattern::Rr, &[at])],
         time: Duration::from_millis(1400),
-        ..Load::default()
+        ..LoadGroups::default()
     };
     let r = run(&load, &AtomicBool::new(false)).unwrap().remove(0);
     let last = thread.join().unwrap();
@@ -212,7 +217,7 @@ fn a_loss_does_not_end_a_closed_loop() {
 fn one_way_and_what_a_sink_makes_of_it() {
     let with = |protocol| sink(&Sink { protocol, bind: LOCAL, threads: 2, cpus: vec![] }).unwrap();
     let udp = with(Protocol::Udp);
-    let g = Group { threads: 2, flows: 4, per_s: Some(2000.0), ..group(Protocol::Udp, Pattern::Send, udp.at()) };
+    let g = LoadGroup { threads: 2, flows: 4, per_s: Some(2000.0), ..group(Protocol::Udp, Pattern::Send, udp.at()) };
     let mut r = once(g, 200).unwrap();
     assert_eq!((r.unit, r.lost_percent, r.latency.is_none()), (Unit::Packets, None, true));
     assert_eq!(r.sent_per_s, 2000.0, "marked by intended time, so none more or less");
@@ -233,8 +238,13 @@ fn one_way_and_what_a_sink_makes_of_it() {
 
     for per_s in [None, Some(1000.0)] {
         let tcp = with(Protocol::Tcp);
-        let g =
-            Group { threads: 2, flows: 3, per_s, size_bytes: 1000, ..group(Protocol::Tcp, Pattern::Send, tcp.at()) };
+        let g = LoadGroup {
+            threads: 2,
+            flows: 3,
+            per_s,
+            size_bytes: 1000,
+            ..group(Protocol::Tcp, Pattern::Send, tcp.at())
+        };
         let r = once(g, 100).unwrap();
         assert!(r.unit == Unit::Bytes && r.bits_per_s > 0.0 && r.done_per_s > 0.0, "{r:?}");
         let bytes = tcp.stop().iter().map(|t| t.bytes).sum::<u64>();
@@ -249,10 +259,10 @@ fn one_way_and_what_a_sink_makes_of_it() {
 #[test]
 fn a_stop_ends_it() {
     let service = answering(Protocol::Udp, 0);
-    let load = Load {
+    let load = LoadGroups {
         groups: vec![group(Protocol::Udp, Pattern::Rr, service.at())],
         time: Duration::from_secs(3000),
-        ..Load::default()
+        ..LoadGroups::default()
     };
     let stop = AtomicBool::new(false);
     let why = std::thread::scope(|s| {
@@ -265,9 +275,9 @@ fn a_stop_ends_it() {
 }
 
 #[test]
-fn nobody_listens_everywhere() {
+fn listening_on_every_address_is_refused() {
     for (bind, words) in [(None, "no address"), (Some("0.0.0.0".parse().unwrap()), "every address")] {
-        let why = answer(&Answer { bind, threads: 1, ..Answer::default() }).err().unwrap().to_string();
+        let why = answer(&Responder { bind, threads: 1, ..Responder::default() }).err().unwrap().to_string();
         assert!(why.contains(words), "{why}");
     }
 }

@@ -11,7 +11,7 @@ use ringwise_sys::load::{AT_ONCE, Poll, pin, receive_buffer, send_many, thread_c
 use crate::error::LoadError;
 use crate::load::LOST_AFTER;
 use crate::load::choice::Choice;
-use crate::load::flow::{Flow, Socket};
+use crate::load::flow::{ForwardedPackets, Socket};
 use crate::load::packet::{self, ANSWER, ONE_WAY, REQUEST, WARM_REQUEST, WARM_UP};
 use crate::load::tally::Tally;
 use crate::side::{Pattern, Protocol};
@@ -92,7 +92,7 @@ impl Job {
 pub(super) struct Thread {
     pub(super) job: Job,
     pub(super) one_way: bool,
-    pub(super) flows: Vec<Flow>,
+    pub(super) flows: Vec<ForwardedPackets>,
     choice: Choice,
     poll: Poll,
     pub(super) start: Instant,
@@ -135,11 +135,8 @@ impl Thread {
         for rank in &job.ranks {
             let tag = job.tag.wrapping_add(rank.wrapping_mul(0x9e37_79b9));
             let (number, of) = (flows.len() + 1, job.ranks.len());
-            let flow = Flow::open(job.protocol, job.to, tag, kind, job.size).map_err(|e| LoadError::Flow {
-                number,
-                of,
-                error: Box::new(e),
-            })?;
+            let flow = ForwardedPackets::open(job.protocol, job.to, tag, kind, job.size)
+                .map_err(|e| LoadError::Flow { number, of, error: Box::new(e) })?;
             let key = flows.len() as u64;
             if let Socket::Udp(s) = &flow.socket
                 && job.ranks.len() <= FEW

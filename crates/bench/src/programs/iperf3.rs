@@ -7,12 +7,12 @@ use serde::Deserialize;
 use crate::error::ProgramError;
 use crate::programs::{cpu, end, together};
 use crate::result::{BitRateLayer, LoadResult, Unit};
-use crate::side::{Group, Load, Pattern, Protocol};
+use crate::side::{LoadGroup, LoadGroups, Pattern, Protocol};
 
 /// The maximum of iperf3's option `-P`.
 const MOST_STREAMS: u32 = 128;
 
-pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
+pub(crate) fn run(port: u16, load: &LoadGroups, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     let [g] = load.groups.as_slice() else {
         return Err(ProgramError::Iperf3OneGroup);
     };
@@ -29,7 +29,7 @@ pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadR
     }
 }
 
-fn check(g: &Group) -> Result<(), ProgramError> {
+fn check(g: &LoadGroup) -> Result<(), ProgramError> {
     if g.pattern != Pattern::Send {
         return Err(ProgramError::Iperf3StreamsOnly);
     }
@@ -42,7 +42,7 @@ fn check(g: &Group) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn args(port: u16, g: &Group, warmup: u64, seconds: u64) -> Vec<String> {
+fn args(port: u16, g: &LoadGroup, warmup: u64, seconds: u64) -> Vec<String> {
     let flows = g.flows.max(1);
     let pair = |name: &str, value: String| [name.to_string(), value];
     let mut out = vec!["-J".to_string()];
@@ -97,7 +97,7 @@ struct Cpu {
 }
 
 /// Errors: iperf3's own message, or a report without an expected member.
-pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> {
+pub(crate) fn result(g: &LoadGroup, text: &str) -> Result<LoadResult, ProgramError> {
     let report: Report = serde_json::from_str(text)
         .map_err(|e| ProgramError::Iperf3Report { error: e.into(), start: text.trim().chars().take(200).collect() })?;
     if let Some(e) = report.error {

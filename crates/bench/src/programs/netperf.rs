@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicBool;
 use crate::error::ProgramError;
 use crate::programs::{ChildOutput, cpu, end, together};
 use crate::result::{BitRateLayer, Latency, LoadResult, Unit};
-use crate::side::{Group, Load, Pattern, Protocol};
+use crate::side::{LoadGroup, LoadGroups, Pattern, Protocol};
 
 const SELECTORS: &str = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,MEAN_LATENCY,STDDEV_LATENCY,P50_LATENCY,\
 P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,REMOTE_CPU_UTIL";
 
-pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
+pub(crate) fn run(port: u16, load: &LoadGroups, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     for g in &load.groups {
         check(g)?;
     }
@@ -26,7 +26,7 @@ pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadR
     for g in &load.groups {
         let (own, rest) = texts.split_at((g.threads as usize).min(texts.len()));
         texts = rest;
-        let seen = own.iter().map(|t| parse(t, g.pattern)).collect::<Result<Vec<Seen>, ProgramError>>()?;
+        let seen = own.iter().map(|t| parse(t, g.pattern)).collect::<Result<Vec<NetperfResult>, ProgramError>>()?;
         out.push(result(g, &seen));
     }
     Ok(out)
@@ -40,7 +40,7 @@ fn left(all: &[ChildOutput]) -> Result<Vec<String>, ProgramError> {
     all.iter().map(one).collect()
 }
 
-fn check(g: &Group) -> Result<(), ProgramError> {
+fn check(g: &LoadGroup) -> Result<(), ProgramError> {
     if g.per_s.is_some() {
         return Err(ProgramError::NetperfRate);
     }
@@ -53,12 +53,12 @@ fn check(g: &Group) -> Result<(), ProgramError> {
     Ok(())
 }
 
-fn lists(port: u16, load: &Load, seconds: u64) -> Vec<Vec<String>> {
+fn lists(port: u16, load: &LoadGroups, seconds: u64) -> Vec<Vec<String>> {
     let all = load.groups.iter().flat_map(|g| (0..g.threads as usize).map(move |i| (g, i)));
     all.map(|(g, i)| args(port, g, i, seconds)).collect()
 }
 
-fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
+fn args(port: u16, g: &LoadGroup, i: usize, seconds: u64) -> Vec<String> {
     let test = match (g.protocol, g.pattern) {
         (Protocol::Tcp, Pattern::Send) => "TCP_STREAM",
         (Protocol::Tcp, _) => "TCP_RR",
@@ -86,7 +86,7 @@ fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
 
 /// The result of one process. Rates are transactions or bits per second.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct NetperfResult {
     pub per_s: f64,
     pub seconds: f64,
     /// Mean, deviation, p50, p90, p99 and maximum in microseconds. `None`: a stream has no latency.
@@ -96,7 +96,7 @@ pub(crate) struct Seen {
 }
 
 /// Errors: a selector is missing, or is not in the requested unit.
-pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> {
+pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<NetperfResult, ProgramError> {
     let find = |name: &str| {
         let mut values = text.lines().filter_map(|l| l.trim().split_once('=')).filter(|(n, _)| *n == name);
         values.next().map(|(_, v)| v.trim()).ok_or_else(|| {
@@ -128,7 +128,7 @@ pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> 
         }
         Some(l)
     };
-    Ok(Seen {
+    Ok(NetperfResult {
         per_s: number("THROUGHPUT")? * factor,
         seconds: number("ELAPSED_TIME")?,
         latency,
@@ -137,7 +137,7 @@ pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> 
 }
 
 /// Processes put together: rates add up; mean, deviation and maximum are exact, percentiles are means over them.
-pub(crate) fn result(g: &Group, seen: &[Seen]) -> LoadResult {
+pub(crate) fn result(g: &LoadGroup, seen: &[NetperfResult]) -> LoadResult {
     let per_s: f64 = seen.iter().map(|s| s.per_s).sum();
     let one_way = g.pattern == Pattern::Send;
     let counts = || seen.iter().map(|s| s.per_s * s.seconds);

@@ -5,7 +5,7 @@ use ringwise_bench::file::Results;
 use ringwise_bench::result::{Comparison, LoadResult, Metric, Trial, Verdict};
 use ringwise_bench::{figure, html};
 
-use crate::page::{self, Chart, Drawn, Element, Table};
+use crate::page::{self, Chart, Drawn, Element, TextTable};
 use crate::{STARTED, made};
 
 fn mean(all: impl IntoIterator<Item = f64>) -> f64 {
@@ -58,7 +58,7 @@ fn same(shown: f64, value: f64, what: &str) {
 
 type Value = fn(&Trial) -> Option<f64>;
 
-fn column(r: &Results, t: &Table, column: &str, value: Value) {
+fn column(r: &Results, t: &TextTable, column: &str, value: Value) {
     for label in labels(r) {
         for state in &r.session.states {
             let trials = at(r, &state.name, &label);
@@ -122,7 +122,7 @@ fn structure(r: &Results, page: &Element, text: &str) {
 
 /// Each comparison is one row, with its change, means, pairs and verdict.
 fn comparisons(r: &Results, page: &Element, metrics: &[(Metric, &str)]) {
-    let t = Table::below(page, "All comparisons");
+    let t = TextTable::below(page, "All comparisons");
     assert_eq!(t.rows.len(), r.comparisons.len());
     for c in &r.comparisons {
         let Some((_, word)) = metrics.iter().find(|m| m.0 == c.metric) else { continue };
@@ -196,14 +196,14 @@ fn routing_by_size() {
             "The peer"
         ]
     );
-    let t = Table::below(&page, "Measured values");
+    let t = TextTable::below(&page, "Measured values");
     assert_eq!(t.rows.len(), 12);
     column(&r, &t, "packets/s", |t| Some(t.loads[0].done_per_s));
     column(&r, &t, "throughput", |t| Some(t.loads[0].bits_per_s));
     column(&r, &t, "loss %", |t| t.loads[0].lost_percent);
     column(&r, &t, "CPU %", |t| Some(cpu(t)));
     column(&r, &t, "% of line rate", |t| t.host.line_rate_percent);
-    let t = Table::below(&page, "CPU cost and queue load");
+    let t = TextTable::below(&page, "CPU cost and queue load");
     column(&r, &t, "received/s", |t| t.host.received_per_s);
     column(&r, &t, "forwarded/s", |t| t.host.transmitted_per_s);
     column(&r, &t, "CPU ns/packet", |t| t.host.cpu_ns_per_packet);
@@ -211,7 +211,7 @@ fn routing_by_size() {
     column(&r, &t, "interrupts/s", |t| t.host.interrupts_per_s);
     column(&r, &t, "interrupts/packet", |t| t.host.interrupts_per_packet);
     column(&r, &t, "delay max us", |t| t.host.cpus.iter().filter_map(|c| c.delay_max_us).reduce(f64::max));
-    let t = Table::below(&page, "Losses by place");
+    let t = TextTable::below(&page, "Losses by place");
     for state in ["cpu0", "spread"] {
         for label in labels(&r) {
             let lost: u64 = at(&r, state, &label).iter().map(|t| t.host.lost["eth1 ring"]).sum();
@@ -268,7 +268,7 @@ fn figures_by_size() {
             drawn(&chart.series(state), &want, figure);
         }
     }
-    let t = Table::below(&page, "Highest rate");
+    let t = TextTable::below(&page, "Highest rate");
     assert_eq!(t.cell(t.row(&["20 bytes", "cpu0", "none"]), "found in"), "2 of 3");
     // Packets by queue, in per cent of all.
     for (i, label) in ["20 bytes", "50 bytes", "100 bytes", "250 bytes", "500 bytes", "1,000 bytes"].iter().enumerate()
@@ -308,7 +308,7 @@ fn latency_and_throughput_at_once() {
             "The peer"
         ]
     );
-    let t = Table::below(&page, "Measured values");
+    let t = TextTable::below(&page, "Measured values");
     assert_eq!(t.rows.len(), 36);
     column(&r, &t, "transactions/s", |t| Some(load(t, "throughput").done_per_s));
     column(&r, &t, "throughput", |t| Some(load(t, "throughput").bits_per_s));
@@ -329,7 +329,7 @@ fn latency_and_throughput_at_once() {
     ];
     comparisons(&r, &page, &all);
     changes(&r, &page);
-    let t = Table::below(&page, "Score and its parts");
+    let t = TextTable::below(&page, "Score and its parts");
     for label in labels(&r) {
         for state in ["adaptive", "groups"] {
             let [latency, rate, score] = parts(&r, &label, state);
@@ -455,7 +455,7 @@ fn loss_by_offered_rate_and_its_onset() {
     // The CPU is the limit for frames of both sizes, at the same number of packets.
     let limited = "Limited by: cpu0: packets per second (60 to 1,000 bytes:";
     assert!(caption("packets-by-size-3").contains(limited), "{}", caption("packets-by-size-3"));
-    let t = Table::below(&page, "CPU cost and queue load");
+    let t = TextTable::below(&page, "CPU cost and queue load");
     let row = t.row(&["frames of 60 bytes, 1,000/s offered", "cpu0"]);
     // 672 ns at 2.6 cycles per ns.
     assert_eq!(t.cell(row, "cycles/packet at line rate"), "1,747");

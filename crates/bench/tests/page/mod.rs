@@ -112,12 +112,12 @@ fn entities(name: &str, text: &str) -> String {
 }
 
 /// The table below a heading.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn below(page: &Element, heading: &str) -> Self {
         let body = page.all("body")[0];
         let mut after = body.elements().skip_while(|e| e.name != "h2" || e.text() != heading).skip(1);

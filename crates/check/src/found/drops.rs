@@ -41,7 +41,7 @@ pub enum DropFound {
         /// Packets lost, according to the larger of the two counters.
         per_second: f64,
         /// `rx_missed_errors` and `rx_fifo_errors`, as far as the driver counts them.
-        counters: Vec<Grown>,
+        counters: Vec<GrownCounter>,
         /// Time between the samples.
         seconds: f64,
         /// Packets received in the same time.
@@ -141,7 +141,7 @@ pub enum DropFound {
 
 /// A counter and by how much it grew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grown {
+pub struct GrownCounter {
     /// The kernel's or driver's name of the counter.
     pub name: String,
     /// Increase between the samples.

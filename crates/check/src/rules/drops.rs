@@ -3,10 +3,10 @@
 use ringwise_model::{CpuCounter, Dir, User};
 
 use crate::fix::PlanArguments;
-use crate::found::{DropFound, Grown};
+use crate::found::{DropFound, GrownCounter};
 use crate::rule::Rule;
 use crate::severity::{Confidence, Severity};
-use crate::traffic::Traffic;
+use crate::traffic::HostTraffic;
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";
@@ -129,7 +129,8 @@ pub(super) static RULES: &[Rule] = &[
                 let n = missed.max(fifo)?;
                 if *n > 0 {
                     let both = [("rx_missed_errors", missed), ("rx_fifo_errors", fifo)];
-                    let grown = |(name, n): (&str, Option<&u64>)| Some(Grown { name: name.to_string(), by: *n? });
+                    let grown =
+                        |(name, n): (&str, Option<&u64>)| Some(GrownCounter { name: name.to_string(), by: *n? });
                     say.found(DropFound::InNic {
                         per_second: t.per_second(*n),
                         counters: both.into_iter().filter_map(grown).collect(),
@@ -482,6 +483,6 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 /// Whether any CPU has this counter. Older kernels print fewer columns of softnet_stat.
-fn counted(t: &Traffic, counter: CpuCounter) -> Option<u64> {
+fn counted(t: &HostTraffic, counter: CpuCounter) -> Option<u64> {
     t.cpus.values().find_map(|c| c.counts.get(counter))
 }

@@ -305,7 +305,7 @@ pub(super) static RULES: &[Rule] = &[
                 && let Some(other) = other
             {
                 say.found(HostFound::SlowClock { clock: now, faster: other.to_string() })
-                    .by_hand(format!("echo {other} > {dir}/current_clocksource"));
+                    .manual_command(format!("echo {other} > {dir}/current_clocksource"));
             }
             Some(())
         },

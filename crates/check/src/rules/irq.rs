@@ -393,7 +393,7 @@ pub(super) static RULES: &[Rule] = &[
             let drift = cx.i.drift.as_ref()?;
             let mut by: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
             for (dev, what) in drift {
-                if cx.is_asked(dev.as_deref()) {
+                if cx.is_selected(dev.as_deref()) {
                     by.entry(dev.as_deref()).or_default().push(what);
                 }
             }

@@ -12,7 +12,7 @@ use crate::rule_context::RuleContext;
 use crate::severity::Severity;
 
 pub(super) fn judge(cx: &RuleContext, say: &mut FindingSink) -> Option<()> {
-    let free = cx.i.extra.free_vectors.clone().unwrap_or_else(|| Fact::not_asked(FREE_VECTORS));
+    let free = cx.i.extra.free_vectors.clone().unwrap_or_else(|| Fact::not_requested(FREE_VECTORS));
     let unknown = match &free {
         Fact::Known(_) => None,
         Fact::Absent => {

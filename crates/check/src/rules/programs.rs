@@ -10,7 +10,7 @@ use crate::found::{ProgramFound, RemoteMemory, RemoteThread, ThreadAt};
 use crate::rule::Rule;
 use crate::rule_context::RuleContext;
 use crate::severity::{Confidence, Severity};
-use crate::traffic::Traffic;
+use crate::traffic::HostTraffic;
 
 const NUMA: &str = "NUMA, Multi-Queue NICs and CPU Affinity";
 
@@ -55,7 +55,9 @@ pub(super) static RULES: &[Rule] = &[
                 let severity = if cx.goal() == Goal::Latency { Severity::Warning } else { Severity::Info };
                 let free = free(cx, &busy, topology.node_of(cpu));
                 let command = format!("taskset -pc {free} {tid}");
-                say.found(ProgramFound::BesideInterrupts { threads: found, free }).severity(severity).by_hand(command);
+                say.found(ProgramFound::BesideInterrupts { threads: found, free })
+                    .severity(severity)
+                    .manual_command(command);
             }
             Some(())
         },
@@ -98,7 +100,7 @@ pub(super) static RULES: &[Rule] = &[
                 let found =
                     say.found(ProgramFound::OnRemoteNode { threads: found, local: local.clone() }).severity(severity);
                 if !local.is_empty() {
-                    found.by_hand(command);
+                    found.manual_command(command);
                 }
             }
             Some(())
@@ -132,7 +134,7 @@ pub(super) static RULES: &[Rule] = &[
                 let excluded = cx.i.intent.exclude_cpus.union(&cpus).to_string();
                 let words = ["ringwise", "plan"].map(str::to_string).into_iter().chain(cx.arguments());
                 let command = shell::join(words.chain(["--exclude-cpus".to_string(), excluded]));
-                say.found(ProgramFound::RealTimeOnInterruptCpu { threads: found }).by_hand(command);
+                say.found(ProgramFound::RealTimeOnInterruptCpu { threads: found }).manual_command(command);
             }
             Some(())
         },
@@ -182,7 +184,7 @@ pub(super) static RULES: &[Rule] = &[
 /// The thread, if all interfaces with traffic that the connections of its process use are on other nodes.
 fn remote(
     cx: &RuleContext,
-    t: &Traffic,
+    t: &HostTraffic,
     connections: &BTreeMap<u32, BTreeSet<IpAddr>>,
     th: &BusyThread,
 ) -> Option<RemoteThread> {
@@ -201,7 +203,7 @@ fn remote(
 /// use another one, because an interface is not known, or its traffic or node is unknown.
 fn used(
     cx: &RuleContext,
-    t: &Traffic,
+    t: &HostTraffic,
     connections: &BTreeMap<u32, BTreeSet<IpAddr>>,
     th: &BusyThread,
 ) -> Option<Vec<(String, NodeId)>> {
@@ -256,7 +258,7 @@ fn remote_memory(
     Some(RemoteMemory { name, pid: th.pid, tid: th.tid, cpu, percent, memory_nodes, excluded, by_cpus, devs })
 }
 
-fn samples<'a>(cx: &RuleContext<'a>, say: &mut FindingSink) -> Option<(&'a Traffic, &'a [BusyThread])> {
+fn samples<'a>(cx: &RuleContext<'a>, say: &mut FindingSink) -> Option<(&'a HostTraffic, &'a [BusyThread])> {
     let t = cx.traffic(say)?;
     // The exporter compares counters only.
     if matches!(&t.threads, Fact::Unknown(u) if u.cause == Cause::NotAsked) {
@@ -267,7 +269,7 @@ fn samples<'a>(cx: &RuleContext<'a>, say: &mut FindingSink) -> Option<(&'a Traff
 }
 
 /// CPUs that handle queues with traffic. While packets are polled, few interrupts are raised.
-fn interrupt_cpus(cx: &RuleContext, t: &Traffic) -> CpuSet {
+fn interrupt_cpus(cx: &RuleContext, t: &HostTraffic) -> CpuSet {
     let mut out = CpuSet::new();
     for (dev, link) in &t.links {
         for q in &link.queues {

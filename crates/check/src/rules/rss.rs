@@ -402,7 +402,7 @@ pub(super) static RULES: &[Rule] = &[
                         }
                         _ => continue,
                     };
-                    say.found(found).by_hand(format!("ethtool -N {} delete {id}", n.name()));
+                    say.found(found).manual_command(format!("ethtool -N {} delete {id}", n.name()));
                 }
                 Some(())
             })

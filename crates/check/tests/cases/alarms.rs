@@ -186,7 +186,7 @@ fn the_first_sentence_adds_the_cpu_that_is_at_its_limit() {
 
 /// The file is shown beside the host's name only where another host has the same name.
 #[test]
-fn hosts_of_one_report_are_told_apart() {
+fn hosts_of_one_report_are_distinguished() {
     let report = |host: Option<&str>, file: Option<&str>| {
         let mut r = World::tuned().judge();
         (r.host, r.file) = (host.map(Into::into), file.map(Into::into));

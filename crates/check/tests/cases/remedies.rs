@@ -105,7 +105,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
 }
 
 /// The same traffic without the losses and the load that the remedy removes.
-fn quiet(w: &World) -> Option<ringwise_check::Traffic> {
+fn quiet(w: &World) -> Option<ringwise_check::HostTraffic> {
     let mut t = w.t.clone()?;
     for l in t.links.values_mut() {
         l.counts.values_mut().for_each(|n| *n = 0);

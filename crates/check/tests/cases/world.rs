@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Report, Traffic, judge};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, HostTraffic, LinkTraffic, QueueTraffic, Report, judge};
 use ringwise_model::*;
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
@@ -12,8 +12,8 @@ use ringwise_testkit::topo::CpuSpec;
 #[derive(Clone)]
 pub(crate) struct World {
     pub s: Snapshot,
-    pub x: Extra,
-    pub t: Option<Traffic>,
+    pub x: CheckOnlyFacts,
+    pub t: Option<HostTraffic>,
     pub intent: Intent,
     pub from: GoalOrigin,
     pub drift: Option<Vec<(Option<String>, String)>>,
@@ -96,8 +96,8 @@ fn bare() -> Snapshot {
     s
 }
 
-fn extra(s: &Snapshot) -> Extra {
-    let mut x = Extra::default();
+fn extra(s: &Snapshot) -> CheckOnlyFacts {
+    let mut x = CheckOnlyFacts::default();
     let files = [
         ("/proc/sys/kernel/numa_balancing", "0"),
         ("/proc/sys/kernel/nmi_watchdog", "0"),
@@ -133,7 +133,7 @@ fn extra(s: &Snapshot) -> Extra {
     x
 }
 
-pub(crate) fn dev(x: &mut Extra, name: &str, index: IfIndex) {
+pub(crate) fn dev(x: &mut CheckOnlyFacts, name: &str, index: IfIndex) {
     let net = format!("/sys/class/net/{name}");
     for (path, v) in [
         (format!("{net}/flags"), Fact::Known("0x1003".to_string())),
@@ -156,7 +156,7 @@ pub(crate) fn dev(x: &mut Extra, name: &str, index: IfIndex) {
     x.devs.insert(name.into(), d);
 }
 
-fn traffic(s: &Snapshot) -> Traffic {
+fn traffic(s: &Snapshot) -> HostTraffic {
     let link = |n: &Nic| {
         let queue = |dir, q: u32| {
             let v = n.vector_of(dir, q);
@@ -202,7 +202,7 @@ fn traffic(s: &Snapshot) -> Traffic {
         interrupts: 4_000,
         counts: Default::default(),
     };
-    Traffic {
+    HostTraffic {
         seconds: 1.0,
         links: s.nics.iter().map(|n| (n.name().to_string(), link(n))).collect(),
         cpus: s.topology.online.iter().map(|c| (c, cpu.clone())).collect(),
@@ -305,7 +305,7 @@ impl World {
         let nodes = self.s.topology.nodes.known().into_iter().flat_map(|n| n.keys().copied()).collect();
         let permitted = Fact::Known(PermittedPlaces { cpus: self.s.topology.online.clone(), memory_nodes: nodes });
         let thread = BusyThread { name, pid: 812, tid: 815, cpus, percent: 71.0, real_time, permitted };
-        self.t = Some(Traffic { threads: Fact::Known(vec![thread]), ..traffic(&self.s) });
+        self.t = Some(HostTraffic { threads: Fact::Known(vec![thread]), ..traffic(&self.s) });
     }
 
     /// The program of [`Self::program`] on this CPU, with connections over these interfaces.
@@ -342,7 +342,7 @@ impl World {
             permitted: Fact::Absent,
         };
         let threads = Fact::Known((0..).zip(cpus.iter()).map(thread).collect());
-        self.t = Some(Traffic { threads, ..traffic(&self.s) });
+        self.t = Some(HostTraffic { threads, ..traffic(&self.s) });
     }
 
     /// The thread of `program`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Policy, Request, Store, Verdict, run};
+use ringwise_apply::{Policy, Request, RunResult, Store, run};
 use ringwise_discover::snapshot;
 use ringwise_model::{Goal, Intent};
 use ringwise_plan::plan;
@@ -31,7 +31,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         ..Request::default()
     };
     let outcome = run(&host, &request, &store, &policy, &mut |_| {}).map_err(|e| e.to_string())?;
-    if sim.writes() == 0 || outcome.verdict != Verdict::Applied {
+    if sim.writes() == 0 || outcome.verdict != RunResult::Applied {
         return Err(format!("the first apply ended as {:?} after {} writes", outcome.verdict, sim.writes()).into());
     }
     sim.forget_writes();

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, LinkTraffic, QueueTraffic, Traffic, judge};
+use ringwise_check::{AuditInput, CpuTraffic, GoalOrigin, HostTraffic, LinkTraffic, QueueTraffic, judge};
 use ringwise_discover::{Options, Parts, extra, snapshot};
 use ringwise_model::{Dir, Intent, Role, Snapshot, Vector};
 use ringwise_plan::plan;
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 
 use crate::table::Table;
 use crate::{Result, machine, median};
@@ -15,7 +15,7 @@ use crate::{Result, machine, median};
 pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let everything = Options { parts: Parts::ALL, ..machine::patient() };
     let file = dir.join("checked.tar.gz");
-    let recorder = Arc::new(Recorder::new(machine::simulated(dir, 512, 16, 128)?));
+    let recorder = Arc::new(CaptureRecorder::new(machine::simulated(dir, 512, 16, 128)?));
     let host: Arc<dyn Host> = recorder.clone();
     let s = snapshot(&host, &everything)?;
     extra(&host, &s, machine::PATIENCE);
@@ -57,7 +57,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
 }
 
 /// Two samples in which every queue and CPU was busy, the first CPUs of each node most.
-fn traffic(s: &Snapshot) -> Traffic {
+fn traffic(s: &Snapshot) -> HostTraffic {
     let links = s.nics.iter().filter(|n| n.has_own_queues()).map(|n| {
         let rx = |v: &'_ Vector| match &v.role {
             Role::Queues { rx, .. } => rx.clone(),
@@ -88,5 +88,5 @@ fn traffic(s: &Snapshot) -> Traffic {
     });
     let busy = |softirq| CpuTraffic { softirq: Some(softirq), irq: Some(0.5), steal: Some(0.0), ..Default::default() };
     let cpus = s.topology.online.iter().map(|c| (c, busy(if c.0 % 128 < 4 { 97.0 } else { 2.0 })));
-    Traffic { seconds: 1.0, links: links.collect(), cpus: cpus.collect(), ..Traffic::default() }
+    HostTraffic { seconds: 1.0, links: links.collect(), cpus: cpus.collect(), ..HostTraffic::default() }
 }

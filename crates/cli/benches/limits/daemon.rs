@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Standing, Verify};
-use ringwise_daemon::unchanged::ToRead;
+use ringwise_apply::{SettingInEffect, Verify};
+use ringwise_daemon::unchanged::WatchList;
 use ringwise_discover::{Options, passive, snapshot};
 use ringwise_knob::{Setting, compare, live};
 use ringwise_model::{Goal, Intent, Snapshot};
@@ -27,7 +27,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         let intent = Intent { goal: Goal::Balanced, ..Intent::default() };
         let made = plan(&now, &intent, &[]).map_err(|r| r.to_string())?;
         let in_effect = verify(&now, made.target);
-        let mut to_read = ToRead::of(&in_effect, &now);
+        let mut to_read = WatchList::of(&in_effect, &now);
         if to_read.read(&host).is_none() {
             return Err("the files could not be read in time".into());
         }
@@ -70,7 +70,7 @@ fn verify(now: &Snapshot, wants: Vec<Setting>) -> Verify {
     let standing = |want: Setting| {
         let address = want.address()?;
         let (how, now) = (compare(&want, now), live(now, &address));
-        Some(Standing { transaction: 1, unix_time: 0, adopted: false, want, now, how, changed: None })
+        Some(SettingInEffect { transaction: 1, unix_time: 0, adopted: false, want, now, how, changed: None })
     };
     Verify {
         schema: "ringwise.verify".into(),

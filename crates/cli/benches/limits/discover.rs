@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringwise_discover::snapshot;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
-use ringwise_sys::{Asked, Captured, Host, Recorder, Request};
+use ringwise_sys::{CaptureRecorder, Captured, Host, Request, RequestKey};
 
 use crate::table::Table;
 use crate::{Result, machine, median};
@@ -54,13 +54,13 @@ pub(crate) fn child(file: &str) -> Result<()> {
 
 /// 5,000 VLANs on one NIC and 500 veth beside a small machine.
 fn software(table: &mut Table, dir: &Path) -> Result<()> {
-    let recorder = Arc::new(Recorder::new(machine::simulated(dir, 64, 2, 16)?));
+    let recorder = Arc::new(CaptureRecorder::new(machine::simulated(dir, 64, 2, 16)?));
     let host: Arc<dyn Host> = recorder.clone();
     let small = snapshot(&host, &machine::patient())?;
     let without = recorder.finish();
     let below = small.nics.iter().find(|n| n.has_own_queues()).and_then(|n| n.dev.ifindex).ok_or("no NIC")?.0;
     let mut with = without.clone();
-    let asked = Asked::of(&Request::Links).ok_or("no key for the link dump")?;
+    let asked = RequestKey::of(&Request::Links).ok_or("no key for the link dump")?;
     let reply = with.kernel.get_mut(&asked).ok_or("the link dump was not recorded")?;
     let links = reply.answer.as_mut().map_err(|r| format!("link dump: {r:?}"))?;
     for i in 0..5500 {

@@ -11,23 +11,23 @@ use crate::Result;
 const ROUNDS: u64 = 20;
 
 /// The program, and the directories of its libraries if it was only unpacked.
-struct Program {
+struct IrqbalanceBinary {
     path: PathBuf,
     libraries: String,
 }
 
 /// That of this machine, else what `cargo xtask setup` has unpacked for the lab.
-fn program() -> Option<Program> {
+fn program() -> Option<IrqbalanceBinary> {
     let installed = ["/usr/sbin/irqbalance", "/usr/bin/irqbalance"].map(PathBuf::from);
     if let Some(path) = installed.into_iter().find(|p| p.is_file()) {
-        return Some(Program { path, libraries: String::new() });
+        return Some(IrqbalanceBinary { path, libraries: String::new() });
     }
     let root = PathBuf::from(std::env::var_os("HOME")?).join(".cache/ringwise-lab/irqbalance");
     let path = root.join("usr/sbin/irqbalance");
     let machine = format!("{}-linux-gnu", std::env::consts::ARCH);
     let dirs = [root.join("lib").join(&machine), root.join("usr/lib").join(&machine)];
     let libraries = dirs.map(|d| d.display().to_string()).join(":");
-    path.is_file().then_some(Program { path, libraries })
+    path.is_file().then_some(IrqbalanceBinary { path, libraries })
 }
 
 /// CPU time of one round of its default interval. Errors: it is not here, or it cannot run in a mount namespace.

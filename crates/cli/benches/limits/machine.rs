@@ -9,9 +9,9 @@ use std::time::Duration;
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Coalesce, Count, Fact, Rings, Rss, Snapshot};
-use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_sys::{CaptureRecorder, Captured, Host};
 use ringwise_testkit::sim::Sim;
-use ringwise_testkit::tree::{Entry, Host as Description, Tree};
+use ringwise_testkit::tree::{Host as Description, Tree, TreeEntry};
 
 use crate::Result;
 
@@ -58,9 +58,9 @@ pub(crate) fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: 
             std::fs::create_dir_all(above)?;
         }
         match entry {
-            Entry::File(bytes) => std::fs::write(&path, bytes)?,
-            Entry::Dir => std::fs::create_dir_all(&path)?,
-            Entry::Link(target) => std::os::unix::fs::symlink(target, &path)?,
+            TreeEntry::File(bytes) => std::fs::write(&path, bytes)?,
+            TreeEntry::Dir => std::fs::create_dir_all(&path)?,
+            TreeEntry::Link(target) => std::os::unix::fs::symlink(target, &path)?,
         }
     }
     for pid in 1..=processes {
@@ -93,8 +93,8 @@ fn complete(mut s: Snapshot) -> Snapshot {
         nic.pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) });
         nic.users = Fact::Absent;
         nic.rss = Fact::Known(Rss {
-            symmetric: ringwise_model::not_asked(),
-            contexts: ringwise_model::not_asked(),
+            symmetric: ringwise_model::not_requested(),
+            contexts: ringwise_model::not_requested(),
             table: (0..2048).map(|i| i % queues).collect(),
             function: Fact::Known("toeplitz".into()),
             key: Fact::Known("6d5a56da255b0ec2".repeat(5)),
@@ -119,7 +119,7 @@ pub(crate) fn simulated(dir: &Path, cpus: u32, nics: u32, queues: u32) -> Result
 
 /// Everything discovery asks of it, as `ringwise capture` writes it.
 pub(crate) fn captured(dir: &Path, file: &Path, cpus: u32, nics: u32, queues: u32) -> Result<()> {
-    let recorder = Arc::new(Recorder::new(simulated(dir, cpus, nics, queues)?));
+    let recorder = Arc::new(CaptureRecorder::new(simulated(dir, cpus, nics, queues)?));
     let host: Arc<dyn Host> = recorder.clone();
     snapshot(&host, &patient())?;
     recorder.finish().write_tar(file)?;

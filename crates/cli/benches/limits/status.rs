@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Journals, Policy, Request, Store, Verdict, run, verify_in};
+use ringwise_apply::{Journals, Policy, Request, RunResult, Store, run, verify_in};
 use ringwise_discover::{Options, Parts, passive, snapshot};
 use ringwise_model::{Goal, Intent};
 use ringwise_plan::plan;
@@ -58,7 +58,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let outcome =
         run(&sim, &request, &store, &Policy { deadline: machine::PATIENCE, ..Policy::default() }, &mut |_| {})
             .map_err(|e| e.to_string())?;
-    if outcome.verdict != Verdict::Applied {
+    if outcome.verdict != RunResult::Applied {
         return Err(format!("the apply on the large machine ended as {:?}", outcome.verdict).into());
     }
     let now = snapshot(&sim, &machine::patient())?;

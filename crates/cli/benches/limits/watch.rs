@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuId, IrqId, NodeId};
 use ringwise_observe::{Layout, Rates, Sampler, Wiring};
-use ringwise_testkit::counting::{Counting, FIRST_IRQ, QUEUE_INTERRUPTS, QUEUE_PACKETS, Size};
+use ringwise_testkit::counting::{Counting, FIRST_IRQ, MachineSize, QUEUE_INTERRUPTS, QUEUE_PACKETS};
 
 use crate::table::Table;
 use crate::{Result, median};
@@ -13,7 +13,7 @@ const QUEUES: u32 = 128;
 
 /// After `seconds` in which the first `busy` queue interrupts came.
 fn machine(seconds: u64, busy: u32) -> Counting {
-    Counting::after(seconds, Size { cpus: CPUS, nics: NICS, queues: QUEUES, busy, qstats: true })
+    Counting::after(seconds, MachineSize { cpus: CPUS, nics: NICS, queues: QUEUES, busy, qstats: true })
 }
 
 fn layout() -> Layout {

@@ -311,7 +311,7 @@ pub struct SearchArgs {
     pub workload: SearchFor,
     /// What to vary [default: all]
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', help_heading = "Search")]
-    pub among: Vec<Among>,
+    pub among: Vec<SearchSpaceArg>,
     /// Time limit of the whole search, including the last comparison
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::args::duration, help_heading = "Search")]
     pub budget: Duration,
@@ -339,7 +339,7 @@ pub enum SearchFor {
 
 /// What `bench search` may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Among {
+pub enum SearchSpaceArg {
     /// Goals
     Placement,
     /// Microseconds between interrupts

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::value::{at_least, between};
-use super::{Format, From, InvalidValue};
+use super::{Format, InvalidValue, SourceArgs};
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Default, Args)]
@@ -57,7 +57,7 @@ pub struct ExplainArgs {
     pub svg: Option<PathBuf>,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
     /// `--output`.
     #[command(flatten)]
     pub format: Format,

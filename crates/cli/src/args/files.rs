@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use ringwise_model::GoalChoice;
 
-use super::{FollowArg, Format, From, IntentArgs, Write};
+use super::{FollowArg, Format, IntentArgs, SourceArgs, Write};
 
 /// Arguments of `persist`.
 #[derive(Debug, Clone, Default, Args)]
@@ -96,7 +96,7 @@ pub struct ConfigShow {
     pub file: ConfigFile,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
 }
 
 /// Arguments of `config init`.
@@ -108,7 +108,7 @@ pub struct ConfigInit {
     pub goal: Option<GoalChoice>,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
 }
 
 /// Arguments of `config import`.
@@ -120,7 +120,7 @@ pub struct ConfigImport {
     pub goal: Option<GoalChoice>,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
     /// Read this file of irqbalance instead of /etc/default/irqbalance and /etc/sysconfig/irqbalance
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub irqbalance: Vec<PathBuf>,
@@ -158,7 +158,7 @@ pub struct ConfigExport {
     pub format: ExportAs,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
 }
 
 /// Formats of `config export`.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::From;
+use super::SourceArgs;
 
 /// Arguments of `help`.
 #[derive(Debug, Clone, Default, Args)]
@@ -15,5 +15,5 @@ pub struct HelpArgs {
     pub topics: bool,
     /// `--from` and `--passive`.
     #[command(flatten)]
-    pub from: From,
+    pub from: SourceArgs,
 }

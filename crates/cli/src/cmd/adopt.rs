@@ -1,6 +1,6 @@
 //! `ringwise adopt`
 
-use ringwise_apply::{Standing, Store};
+use ringwise_apply::{SettingInEffect, Store};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Step};
 use ringwise_model::Title;
@@ -59,7 +59,7 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
     let mut v = ringwise_apply::verify_in(&s, store).map_err(|e| fail(&e))?;
     ringwise_apply::note_seen(store, &s, &mut v, source.host.unix_time());
     for dev in &a.devs {
-        let on = |st: &&Standing| st.want.address().is_some_and(|x| x.dev() == Some(dev));
+        let on = |st: &&SettingInEffect| st.want.address().is_some_and(|x| x.dev() == Some(dev));
         if !v.settings.iter().any(|st| on(&st)) {
             if s.nic(dev).is_none() {
                 return Err(source.no_such_device(dev, &s));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringwise_apply::Policy;
 use ringwise_emit::summary::{name, summary};
-use ringwise_intent::{Planning, Take};
+use ringwise_intent::{ManualChangePolicy, Planning};
 use ringwise_knob::Setting;
 use ringwise_model::{Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
@@ -19,13 +19,13 @@ use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
 use super::wanted;
-use crate::args::{ApplyArgs, ApplyOutput, Common, From};
+use crate::args::{ApplyArgs, ApplyOutput, Common, SourceArgs};
 use crate::cmd::persist;
 use crate::cmd::plan::{self, make};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::outcome::{Before, Run};
+use ringwise_render::outcome::{Run, ValuesBefore};
 use ringwise_render::plan::{self as page, PlanPageOptions};
 use ringwise_render::{bands, control, manual_changes as hands_page};
 use ringwise_text::Style;
@@ -45,7 +45,7 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {
-        return plan::print_config(&a.devs, &a.intent, &From::default(), common);
+        return plan::print_config(&a.devs, &a.intent, &SourceArgs::default(), common);
     }
     if !a.boot {
         return applied(a, None, common);
@@ -57,7 +57,7 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
         Err(f) => matches!(f.status, Status::PutBack | Status::Refused),
     };
     if nothing_stays {
-        boot.nothing_stays()?;
+        boot.mark_nothing_in_effect()?;
     }
     ended
 }
@@ -111,7 +111,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     };
     let mut request = ringwise_intent::request(&plan, requested, a.boot).by(&request(title, a.reason.as_ref()));
     // At boot, programs may start later, and links come up later.
-    let impossible = || plan.refused.iter().filter(|r| r.is_named() && !(a.boot && r.is_expected_at_boot()));
+    let impossible = || plan.refused.iter().filter(|r| r.is_user_configured() && !(a.boot && r.is_expected_at_boot()));
     if file.is_some() {
         // The review also covered settings that were correct already.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
@@ -197,22 +197,27 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
 }
 
 /// The values before, as the plan shows them.
-fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
+fn before(plan: &Plan, s: Option<&Snapshot>) -> ValuesBefore {
     plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect::<BTreeMap<_, _>>()
 }
 
 /// The plan for the host as it is. On a terminal the user decides about manual changes that it would undo; without a
 /// terminal they stay. `None`: at boot, when there is nothing to plan for yet.
-fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Planning, Take, Plan)>> {
+fn decided(
+    a: &ApplyArgs,
+    source: &Source,
+    common: &Common,
+    style: &Style,
+) -> Result<Option<(Planning, ManualChangePolicy, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;
     let mut made = if a.boot { made.at_boot(&store(common)) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);
     }
     let mut take = match (a.intent.take_over, a.write.yes) {
-        (true, _) => Take::Over,
-        (false, true) => Take::Keep,
-        (false, false) => Take::Ask,
+        (true, _) => ManualChangePolicy::Over,
+        (false, true) => ManualChangePolicy::Keep,
+        (false, false) => ManualChangePolicy::Ask,
     };
     let mut plan = made.plan(take)?;
     if a.boot && !plan.cuts.is_empty() {
@@ -221,7 +226,7 @@ fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Re
         made.without_disruption();
         plan = made.plan(take)?;
     }
-    if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
+    if take == ManualChangePolicy::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
         take = manual_changes::ask(&plan.by_hand, style)?;
         plan = made.plan(take)?;
     }

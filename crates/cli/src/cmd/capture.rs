@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use ringwise_discover::{Options, Parts};
-use ringwise_intent::{STANDING_FILE, Standing};
+use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
-use ringwise_sys::{Host, Real, Recorder, Redacted};
+use ringwise_sys::{CaptureRecorder, Host, Real, Redacted};
 
 use super::transaction::store;
 use super::{progress, redaction};
@@ -73,7 +73,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
             .next(format!("mkdir -p {}", ringwise_model::shell::quote(&dir.display().to_string()))));
     }
     let real = Real::new().map_err(Fail::from)?;
-    let recorder = Arc::new(Recorder::new(real));
+    let recorder = Arc::new(CaptureRecorder::new(real));
     let host: Arc<dyn Host> = match a.passive {
         true => ringwise_discover::passive(recorder.clone()),
         false => recorder.clone(),
@@ -94,7 +94,7 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
     if let Some(text) = samples {
         recording.files.insert(SAMPLES.into(), Ok(text.into_bytes()));
     }
-    if let Some(text) = Standing::text(&s, &store(common)) {
+    if let Some(text) = AppliedRecord::text(&s, &store(common)) {
         recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     }
     let redacted = if a.redact { recording.redact_with(&redaction::knowledge(&s, Vec::new())) } else { Vec::new() };

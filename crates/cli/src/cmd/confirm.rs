@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringwise_apply::guard::{holder, settle};
-use ringwise_apply::{Confirmed, Holder, Outcome, Policy, Process, Store, Verdict, pending};
+use ringwise_apply::{Confirmed, Holder, Outcome, Policy, Process, RunResult, Store, pending};
 
 use super::transaction::{fail, finish, store, who};
 use crate::args::{Common, ConfirmArgs};
@@ -71,7 +71,7 @@ pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Styl
     };
     let kept = if before { "was confirmed before" } else { "is kept" };
     match outcome(source, store, id, prompt())? {
-        Some(o) if o.verdict == Verdict::Applied => {
+        Some(o) if o.verdict == RunResult::Applied => {
             Logbook::of(Some(id)).outcome(&o);
             if as_json {
                 let mut doc = serde_json::json!(o);
@@ -138,7 +138,7 @@ pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style:
     match outcome(source, store, id, BOUND)? {
         Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, Run::Apply, as_json, style),
         // A recovered transaction is restored, not kept.
-        Some(o) if o.verdict != Verdict::Applied => finish(&o, Run::Apply, as_json, style).map(|_| Status::PutBack),
+        Some(o) if o.verdict != RunResult::Applied => finish(&o, Run::Apply, as_json, style).map(|_| Status::PutBack),
         _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being restored"))
             .code("restoring")
             .next(format!("ringwise history {id}"))),

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use ringwise_apply::Process;
-use ringwise_daemon::{Ask, Event, Setup};
+use ringwise_daemon::{ControlRequest, Event, ServiceSetup};
 use ringwise_sys::proc;
 
 use super::transaction::store;
@@ -15,9 +15,9 @@ use crate::{out, source};
 pub(super) fn run(a: &DaemonArgs, common: &Common) -> Result<Status> {
     match &a.command {
         None => serve(a, common),
-        Some(DaemonCmd::Pause { dev }) => ask(&Ask::Pause { interface: known(dev)? }, common),
-        Some(DaemonCmd::Resume { dev }) => ask(&Ask::Resume { interface: dev.clone() }, common),
-        Some(DaemonCmd::Stop { restore }) => ask(&Ask::Stop { restore: *restore }, common),
+        Some(DaemonCmd::Pause { dev }) => ask(&ControlRequest::Pause { interface: known(dev)? }, common),
+        Some(DaemonCmd::Resume { dev }) => ask(&ControlRequest::Resume { interface: dev.clone() }, common),
+        Some(DaemonCmd::Stop { restore }) => ask(&ControlRequest::Stop { restore: *restore }, common),
     }
 }
 
@@ -34,7 +34,7 @@ fn serve(a: &DaemonArgs, common: &Common) -> Result<Status> {
         );
     }
     let source = source::live()?;
-    let setup = Setup {
+    let setup = ServiceSetup {
         store: store(common),
         config: a.config.clone(),
         guard: Some(Arc::new(Process::default())),
@@ -67,12 +67,12 @@ fn known(dev: &Option<String>) -> Result<Option<String>> {
     }
 }
 
-fn ask(request: &Ask, common: &Common) -> Result<Status> {
-    let answer = match ringwise_daemon::ask(&store(common), request) {
+fn ask(request: &ControlRequest, common: &Common) -> Result<Status> {
+    let answer = match ringwise_daemon::send_request(&store(common), request) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
             let next = match request {
-                Ask::Stop { restore: true } => "ringwise rollback 0",
-                Ask::Stop { .. } => "systemctl status ringwise-daemon",
+                ControlRequest::Stop { restore: true } => "ringwise rollback 0",
+                ControlRequest::Stop { .. } => "systemctl status ringwise-daemon",
                 _ => "systemctl start ringwise-daemon",
             };
             return Err(Fail::error("the service does not run").code("service_not_running").next(next));
@@ -94,16 +94,22 @@ fn ask(request: &Ask, common: &Common) -> Result<Status> {
         });
     }
     let done = match (request, answer.transaction) {
-        (Ask::Pause { interface: None }, _) => "The service leaves the whole host alone. Undo: ringwise daemon resume",
-        (Ask::Pause { interface: Some(_) }, _) => "The service leaves it alone. Undo: ringwise daemon resume DEV",
-        (Ask::Resume { .. }, _) => "The service keeps the layout again.",
-        (Ask::Stop { restore: false }, _) => "The service ends. Settings stay in effect.",
-        (Ask::Stop { restore: true }, _) if status == Status::Findings => {
+        (ControlRequest::Pause { interface: None }, _) => {
+            "The service leaves the whole host alone. Undo: ringwise daemon resume"
+        }
+        (ControlRequest::Pause { interface: Some(_) }, _) => {
+            "The service leaves it alone. Undo: ringwise daemon resume DEV"
+        }
+        (ControlRequest::Resume { .. }, _) => "The service keeps the layout again.",
+        (ControlRequest::Stop { restore: false }, _) => "The service ends. Settings stay in effect.",
+        (ControlRequest::Stop { restore: true }, _) if status == Status::Findings => {
             "The service ends. Settings are as first found since boot, except those that were refused or that wait for an \
              offline CPU: ringwise history"
         }
-        (Ask::Stop { restore: true }, Some(_)) => "The service ends. Every setting is as first found since boot.",
-        (Ask::Stop { restore: true }, None) => "The service ends. There was nothing to restore.",
+        (ControlRequest::Stop { restore: true }, Some(_)) => {
+            "The service ends. Every setting is as first found since boot."
+        }
+        (ControlRequest::Stop { restore: true }, None) => "The service ends. There was nothing to restore.",
     };
     out::note(common.quiet, done);
     Ok(status)

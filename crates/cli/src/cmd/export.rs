@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use ringwise_apply::{Ending, Entry, Journals, Store, TransactionKind};
+use ringwise_apply::{Ending, HistoryEntry, Journals, Store, TransactionKind};
 use ringwise_daemon::pauses::PauseReason;
 use ringwise_daemon::{MoveCount, ServiceState};
 use ringwise_discover::Options;
 use ringwise_export::{
-    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Service, Standing, counters, findings, own, serve,
-    service, standing,
+    Bounds, ExporterFacts, Findings, Form, Keeper, LastTransaction, Page, PageResult, Service, VerifyCounts, counters,
+    exporter, findings, serve, service, verify_counts,
 };
 use ringwise_knob::Match;
 use ringwise_observe::{Counters, Layout, LiveCounters, Rates};
@@ -26,7 +26,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
 use ringwise_model::shell::quote;
-use ringwise_recording::{Entry as Line, Replay};
+use ringwise_recording::{RecordingLine as Line, Replay};
 
 /// Requests within this time get the same page, because some drivers query their firmware for counters.
 const SAME: Duration = Duration::from_secs(1);
@@ -63,13 +63,13 @@ fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
     }
 }
 
-type Asked = (Form, SyncSender<String>);
+type PageRequest = (Form, SyncSender<String>);
 
 fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     let broken = |e: std::io::Error| Fail::io(a.listen, &e);
     let listener = TcpListener::bind(a.listen).map_err(broken)?;
     let at = listener.local_addr().map_err(broken)?;
-    let (send, asked) = sync_channel::<Asked>(WAITING);
+    let (send, asked) = sync_channel::<PageRequest>(WAITING);
     let (ready, started) = channel();
     let (args, flags) = (a.clone(), common.clone());
     // One thread reads the host. A kernel call on a failing device may hang it; clients then get an error.
@@ -83,18 +83,18 @@ fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
     let page = move |form| {
         let (to, page) = sync_channel(1);
         if send.try_send((form, to)).is_err() {
-            return Answer::Busy("too many requests wait for the counters already".into());
+            return PageResult::Busy("too many requests wait for the counters already".into());
         }
         match page.recv_timeout(PATIENCE) {
-            Ok(text) => Answer::Page(text),
-            Err(_) => Answer::Busy("the counters could not be read in time: a device does not answer".into()),
+            Ok(text) => PageResult::Page(text),
+            Err(_) => PageResult::Busy("the counters could not be read in time: a device does not answer".into()),
         }
     };
     serve(&listener, Bounds::default(), page).map_err(broken)?;
     Ok(Status::Ok)
 }
 
-fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &Receiver<Asked>) {
+fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &Receiver<PageRequest>) {
     let source = match source::live() {
         Ok(s) => s,
         Err(e) => return drop(ready.send(Err(e))),
@@ -117,7 +117,7 @@ fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &R
 }
 
 /// The source of the counters.
-enum From<'a> {
+enum CounterSource<'a> {
     Host(Box<LiveCounters<'a>>),
     Recording(Box<Recording>),
 }
@@ -128,7 +128,7 @@ struct Recording {
     last: Option<Counters>,
 }
 
-impl From<'_> {
+impl CounterSource<'_> {
     /// The next sample. After the last sample of a recording it is repeated.
     fn read(&mut self) -> (Layout, Counters) {
         match self {
@@ -156,7 +156,7 @@ impl From<'_> {
 /// Makes pages one after the other.
 struct Maker<'a> {
     source: &'a Source,
-    from: From<'a>,
+    from: CounterSource<'a>,
     keep: Keeper,
     store: Store,
     common: Common,
@@ -164,7 +164,7 @@ struct Maker<'a> {
     lasts: bool,
     start_unix: u64,
     verify_every: Duration,
-    verified: Option<(Duration, Standing)>,
+    verified: Option<(Duration, VerifyCounts)>,
     devs: Vec<String>,
     /// Zero: never.
     check_every: Duration,
@@ -177,12 +177,12 @@ struct Maker<'a> {
 impl<'a> Maker<'a> {
     fn new(source: &'a Source, a: &ExportArgs, common: &Common, lasts: bool) -> Result<Self> {
         let from = match &a.replay {
-            Some(file) => From::Recording(Box::new(Recording {
+            Some(file) => CounterSource::Recording(Box::new(Recording {
                 lines: Replay::open(file, None)?,
                 layout: Layout::default(),
                 last: None,
             })),
-            None => From::Host(Box::new(follow(source, &a.devs, common, true)?.0)),
+            None => CounterSource::Host(Box::new(follow(source, &a.devs, common, true)?.0)),
         };
         let limit = a.max_series as usize;
         Ok(Self {
@@ -210,7 +210,7 @@ impl<'a> Maker<'a> {
         let standing_now = match self.verified.take() {
             Some((at, s)) if now.saturating_sub(at) < self.verify_every => Some((at, s)),
             // What was applied on a recorded host is unknown.
-            _ if matches!(self.from, From::Recording(_)) => None,
+            _ if matches!(self.from, CounterSource::Recording(_)) => None,
             _ => Some((now, verified(self.source, &self.store, &self.common))),
         };
         let begin = host.since_boot();
@@ -220,10 +220,10 @@ impl<'a> Maker<'a> {
         self.keep.begin();
         counters(&mut page, &mut self.keep, &layout, &c);
         if let Some((_, s)) = &standing_now {
-            standing(&mut page, s);
+            verify_counts(&mut page, s);
         }
         // An unreadable state is unknown, and a recording has none: the metrics are absent.
-        if matches!(self.from, From::Host(_))
+        if matches!(self.from, CounterSource::Host(_))
             && let Ok(running) = ServiceState::running(&self.store, host)
         {
             service(&mut page, running.as_ref().map(numbers).as_ref());
@@ -231,7 +231,7 @@ impl<'a> Maker<'a> {
         if let Some(f) = self.findings(now, &layout, &c) {
             findings(&mut page, &f);
         }
-        let o = Own {
+        let o = ExporterFacts {
             version: env!("CARGO_PKG_VERSION"),
             lasts: self.lasts,
             start_unix: self.start_unix,
@@ -240,7 +240,7 @@ impl<'a> Maker<'a> {
             unread: c.unread.len(),
             limit: self.limit,
         };
-        own(&mut page, &o, &self.keep);
+        exporter(&mut page, &o, &self.keep);
         self.verified = standing_now;
         page.render(form, self.limit)
     }
@@ -248,7 +248,7 @@ impl<'a> Maker<'a> {
     /// Checks the host again when the last findings are too old. Rates are computed since the previous page; a running
     /// exporter waits for it.
     fn findings(&mut self, now: Duration, layout: &Layout, c: &Counters) -> Option<Findings> {
-        if self.check_every.is_zero() || matches!(self.from, From::Recording(_)) {
+        if self.check_every.is_zero() || matches!(self.from, CounterSource::Recording(_)) {
             return None;
         }
         let before = self.before.replace((layout.clone(), c.clone()));
@@ -267,11 +267,11 @@ impl<'a> Maker<'a> {
 }
 
 /// The result of `ringwise verify`, which reads only what it needs. Nothing is written.
-fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
+fn verified(source: &Source, store: &Store, common: &Common) -> VerifyCounts {
     let unix_time = source.host.unix_time();
-    let unknown = Standing { unix_time, ..Standing::default() };
+    let unknown = VerifyCounts { unix_time, ..VerifyCounts::default() };
     let options = Options { skip_rivals: true, parts: status::needed(store), ..Options::all() };
-    let read = || -> std::result::Result<Standing, String> {
+    let read = || -> std::result::Result<VerifyCounts, String> {
         // The journals are read first, so that a transaction that ends meanwhile does not look like a manual change.
         let journals = Journals::read(store).map_err(|e| words(&e))?;
         let s = source.snapshot(&options, common).map_err(|e| e.message)?;
@@ -287,7 +287,7 @@ fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
             };
             settings.entry(dev).or_default()[state] += 1;
         }
-        Ok(Standing {
+        Ok(VerifyCounts {
             readable: true,
             settings,
             unfinished: v.unfinished.is_some(),
@@ -346,7 +346,7 @@ fn numbers(s: &ServiceState) -> Service {
     }
 }
 
-fn last(e: &Entry) -> Last {
+fn last(e: &HistoryEntry) -> LastTransaction {
     let kind = match e.kind {
         TransactionKind::Apply => "apply",
         TransactionKind::Rollback { .. } => "rollback",
@@ -363,5 +363,5 @@ fn last(e: &Entry) -> Last {
         Ending::OnTrial { .. } => "on_trial",
         Ending::Closed { .. } => "closed",
     };
-    Last { transaction: e.id, kind: kind.into(), verdict: verdict.into(), unix_time: e.unix_time }
+    LastTransaction { transaction: e.id, kind: kind.into(), verdict: verdict.into(), unix_time: e.unix_time }
 }

@@ -46,7 +46,7 @@ pub(super) fn refuse_several(command: &str, from: Option<&Path>, words: &[String
     match (from, words.iter().find(is_capture)) {
         (Some(first), Some(second)) => {
             Err(Fail::usage(format!("ringwise {command} reads one capture; found a second one, {second}. {SEVERAL}"))
-                .next(ringwise_text::Recording::of(Some(first)).reads(format!("ringwise {command}"))))
+                .next(ringwise_text::RecordingName::of(Some(first)).reads(format!("ringwise {command}"))))
         }
         _ => Ok(()),
     }

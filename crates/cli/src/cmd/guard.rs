@@ -4,8 +4,8 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ringwise_apply::guard::{FOR_TABLES, Watched, guard, guard_tables, guard_tables_again, watch_on};
-use ringwise_apply::{Link, Policy, Process, remove_copy};
+use ringwise_apply::guard::{FOR_TABLES, WatchedApplier, guard, guard_tables, guard_tables_again, watch_on};
+use ringwise_apply::{GuardLink, Policy, Process, remove_copy};
 use ringwise_daemon::ServiceState;
 use ringwise_sys::guardian::{self, OwnGroup};
 
@@ -32,7 +32,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     // A guard that was started again has lost the process that started it; the files on disk contain everything.
     let bound = Process::default().bound;
-    let (mut link, lock) = match a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok()) {
+    let (mut link, lock) = match a.socket.as_deref().and_then(|name| GuardLink::connect(name, bound).ok()) {
         None => (None, None),
         Some(Some((link, lock))) => (Some(link), lock),
         Some(None) => {
@@ -55,7 +55,7 @@ pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
         return done.map(|_| Status::Ok).map_err(|e| fail(&e));
     }
     let mut log = Logbook::of(Some(a.transaction));
-    let watched = link.as_mut().map(|l| l as &mut dyn Watched);
+    let watched = link.as_mut().map(|l| l as &mut dyn WatchedApplier);
     let mut policy = Policy::default();
     policy.silence = a.silence_ms.map_or(policy.silence, Duration::from_millis);
     let done = guard(&source.host, &store, a.transaction, lock, watched, &policy, &mut |e| log.event(e));

@@ -7,7 +7,7 @@ use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
 use ringwise_model::order::Order;
 use ringwise_render::knob_values::KnobValues;
-use ringwise_text::{Recording, Style, Tint};
+use ringwise_text::{RecordingName, Style, Tint};
 use ringwise_text::{hang, pad};
 
 use crate::args::usage_error::command_for;
@@ -108,7 +108,7 @@ fn values(knob: KnobValues, a: &HelpArgs, common: &Common, style: &Style) -> Res
     let recorded = a.from.from.is_some();
     let title = if recorded { "In this recording" } else { "On this host" };
     let text = match snapshot(knob, a, common) {
-        Ok(s) => knob.text(&s, &style.clone().about(&Recording::of(a.from.from.as_deref()))),
+        Ok(s) => knob.text(&s, &style.clone().about(&RecordingName::of(a.from.from.as_deref()))),
         Err(e) if recorded => return Err(e),
         Err(e) => hang("  ", &format!("not read: {}", e.message), style.width),
     };

@@ -28,7 +28,7 @@ fn held(a: &HoldArgs, common: &Common) -> i32 {
         Ok(w) => w,
         Err(e) => return fail(FAILED, &why(&e)),
     };
-    match wish.in_force() {
+    match wish.lowest_latency() {
         Ok(now) if i64::from(now) < i64::from(a.cpu_latency) => {
             out::note(common.quiet, &format!("ringwise: another program limits the latency to {now} us already"));
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Store, Verify};
-use ringwise_intent::Take;
+use ringwise_intent::ManualChangePolicy;
 use ringwise_knob::ManualChange;
 use ringwise_model::Snapshot;
 
@@ -12,7 +12,7 @@ use crate::args::Common;
 use crate::exit::{Fail, Result};
 use crate::out;
 use crate::source::Source;
-use ringwise_render::manual_changes::{self as page, Evidence};
+use ringwise_render::manual_changes::{self as page, DriftEvidence};
 use ringwise_text::Style;
 
 /// Compares the settings in effect with the host, and remembers this comparison. `None`: a recording, or the record
@@ -36,22 +36,22 @@ pub(super) fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option
 }
 
 /// Facts beside the differing settings, to guess which program changed them.
-pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
+pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> DriftEvidence {
     let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).collect();
     if devs.is_empty() || source.recorded {
-        return Evidence::default();
+        return DriftEvidence::default();
     }
-    let happened = |d: String| ringwise_apply::happened(store, s, &d).map(|h| (d, h));
+    let happened = |d: String| ringwise_apply::drift_cause(store, s, &d).map(|h| (d, h));
     let rivals = ringwise_discover::competing_programs(source.host.as_ref()).known().cloned();
-    Evidence { devices: devs.into_iter().filter_map(happened).collect(), rivals }
+    DriftEvidence { devices: devs.into_iter().filter_map(happened).collect(), rivals }
 }
 
 /// Asks whether the plan may undo manual changes.
-pub(super) fn ask(list: &[ManualChange], style: &Style) -> Result<Take> {
+pub(super) fn ask(list: &[ManualChange], style: &Style) -> Result<ManualChangePolicy> {
     let text = page::question(list, style);
     match super::transaction::answer(&text, &["k", "keep", "t", "take", "take over", ""])?.as_deref() {
-        Some("k" | "keep" | "") => Ok(Take::Keep),
-        Some("t" | "take" | "take over") => Ok(Take::Changed),
+        Some("k" | "keep" | "") => Ok(ManualChangePolicy::Keep),
+        Some("t" | "take" | "take over") => Ok(ManualChangePolicy::Changed),
         _ => Err(Fail::refused("not_confirmed", "not confirmed; nothing was touched")),
     }
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringwise_apply::{Outcome, Verdict};
+use ringwise_apply::{Outcome, RunResult};
 use ringwise_observe::Layout;
-use ringwise_recording::measured::{self, Window};
+use ringwise_recording::measured::{self, MeasuredWindow};
 
 use super::counting::follow;
 use super::progress::Countdown;
@@ -25,7 +25,7 @@ pub(super) struct Measure<'a> {
     devs: Vec<String>,
     time: Duration,
     host: String,
-    before: Option<Window>,
+    before: Option<MeasuredWindow>,
 }
 
 /// How a wait ended.
@@ -50,7 +50,7 @@ impl<'a> Measure<'a> {
             return Err(Fail::refused("stopped", "stopped while measuring; nothing was touched"));
         }
         // Uses the vectors and queues of the beginning, because new ones have no earlier count.
-        self.before = Some(Window { layout, first, last: Some(counting.read()) });
+        self.before = Some(MeasuredWindow { layout, first, last: Some(counting.read()) });
         Ok(())
     }
 
@@ -75,7 +75,7 @@ impl<'a> Measure<'a> {
 
     /// Stores the counters right after the transaction. Unless the host reboots, later counters are compared with them.
     pub(super) fn applied(&self, o: &Outcome) -> Option<PathBuf> {
-        let id = o.transaction.filter(|_| o.verdict == Verdict::Applied)?;
+        let id = o.transaction.filter(|_| o.verdict == RunResult::Applied)?;
         let written = self.write(id);
         match written {
             Ok(path) => Some(path),
@@ -94,7 +94,7 @@ impl<'a> Measure<'a> {
     }
 
     fn write(&self, id: u64) -> Result<PathBuf> {
-        let path = measured::beside(&journal_of(self.source, self.common, id)?, id);
+        let path = measured::file_beside_journal(&journal_of(self.source, self.common, id)?, id);
         let window = self.before.as_ref().ok_or_else(|| Fail::error("the first window was not measured"))?;
         measured::write(&path, &self.host, window)?;
         begin_after(self.source, self.common, &self.devs, &path)?;
@@ -139,7 +139,7 @@ pub(super) fn begin_after(source: &Source, common: &Common, devs: &[String], pat
 
 /// Begins the second window of a measured transaction when it is confirmed.
 pub(super) fn confirmed(source: &Source, common: &Common, id: u64) {
-    let Ok(path) = journal_of(source, common, id).map(|j| measured::beside(&j, id)) else { return };
+    let Ok(path) = journal_of(source, common, id).map(|j| measured::file_beside_journal(&j, id)) else { return };
     let Ok(m) = measured::read(&path) else { return };
     // The process that waits for the confirmation writes the same a little later.
     if let Err(e) = begin_after(source, common, &links(&m.before.layout), &path) {

@@ -108,7 +108,7 @@ impl Case {
         Measure::new(&self.source, &self.common, vec!["eth0".into()], Duration::from_secs(seconds))
     }
 
-    fn packets(&self, w: &Window) -> u64 {
+    fn packets(&self, w: &MeasuredWindow) -> u64 {
         let of = |c: &ringwise_observe::Counters| c.links["eth0"].counts["rx_packets"];
         of(w.last.as_ref().unwrap()) - of(&w.first)
     }
@@ -126,11 +126,11 @@ fn both_windows_lie_beside_the_journal() {
     let mut m = c.measure(300);
     m.before(&c.host.stop).unwrap();
     let o = c.apply();
-    assert_eq!(o.verdict, Verdict::Applied);
+    assert_eq!(o.verdict, RunResult::Applied);
     let path = m.applied(&o).unwrap();
     assert_eq!(path, c.dir.join("measure-0001.rec"));
     m.after(&path, false, &c.host.stop);
-    let got = measured::read(&measured::beside(&c.dir.join("tx-0001.jsonl"), 1)).unwrap();
+    let got = measured::read(&measured::file_beside_journal(&c.dir.join("tx-0001.jsonl"), 1)).unwrap();
     assert_eq!(c.packets(&got.before), 300_000);
     assert_eq!(c.packets(got.after.as_ref().unwrap()), 300_000);
 }
@@ -151,7 +151,7 @@ fn stopped_before_nothing_is_touched_and_stopped_after_it_stays() {
     let path = m.applied(&o).unwrap();
     *c.host.stop_at.lock().unwrap() = Some(c.host.since_boot() + Duration::from_secs(7));
     m.after(&path, false, &c.host.stop);
-    let got = measured::read(&measured::beside(&c.dir.join("tx-0001.jsonl"), 1)).unwrap();
+    let got = measured::read(&measured::file_beside_journal(&c.dir.join("tx-0001.jsonl"), 1)).unwrap();
     let after = c.packets(got.after.as_ref().unwrap());
     assert!((7_000..8_000).contains(&after), "{after}");
     let s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();

@@ -42,7 +42,7 @@ mod verify;
 mod wanted;
 mod watch;
 
-use crate::args::{Cli, Cmd, From};
+use crate::args::{Cli, Cmd, SourceArgs};
 use crate::exit::{Fail, Result, Status};
 
 pub(crate) use reviewed::{Expiry, expiry};
@@ -54,7 +54,7 @@ pub(crate) fn run(cli: Cli) -> Result<Status> {
         return status::run(&top, &common);
     };
     // `ringwise --from FILE show` means `ringwise show --from FILE`.
-    let moved = |own: &mut From| {
+    let moved = |own: &mut SourceArgs| {
         if own.from.is_none() {
             own.from.clone_from(&top.from.from);
         }

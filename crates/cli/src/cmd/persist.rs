@@ -7,7 +7,7 @@ use ringwise_config::Config;
 use ringwise_daemon::ServiceState;
 use ringwise_discover::Options;
 use ringwise_model::{Boot, shell};
-use ringwise_persist::{BootRun, Class, Error, Installation, Mode, Next, Units, conflicts};
+use ringwise_persist::{BootMode, BootRun, Class, Error, Installation, Next, Units, conflicts};
 use ringwise_render::json::Document;
 use ringwise_sys::Request;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(super) const INSTALLED: &str = "/usr/sbin/ringwise";
 pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let state_dir = state_dir(common);
     if a.lived {
-        ringwise_persist::lived(&state_dir)?;
+        ringwise_persist::mark_boot_good(&state_dir)?;
         return Ok(Status::Ok);
     }
     // Writing below a user's own directory needs no root, but the user must still agree.
@@ -67,7 +67,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         Some(p) => p.to_str().ok_or_else(|| Fail::error(format!("{} is not UTF-8", p.display())))?,
     };
     let there = below(&root, &config);
-    let given = says_anything(a);
+    let given = requests_any_setting(a);
     let (loaded, write) = match std::fs::read_to_string(&there) {
         Ok(_) if given => {
             let text = format!("{} exists already, so the given options would not be stored", config.display());
@@ -102,7 +102,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     }
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref(), follow };
-    let mode = if a.daemon { Mode::Service } else { Mode::AtBoot };
+    let mode = if a.daemon { BootMode::Service } else { BootMode::AtBoot };
     let disables_service = installation.disables_service(mode);
     if disables_service {
         notes.push(DISABLES_SERVICE.into());
@@ -142,8 +142,10 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         reload(common)?;
     }
     let done = match mode {
-        Mode::AtBoot => "Written: the configuration is applied at every boot. Undo: ringwise persist --remove",
-        Mode::Service => "Written: the service applies and keeps the configuration. Undo: ringwise persist --remove",
+        BootMode::AtBoot => "Written: the configuration is applied at every boot. Undo: ringwise persist --remove",
+        BootMode::Service => {
+            "Written: the service applies and keeps the configuration. Undo: ringwise persist --remove"
+        }
     };
     out::note(common.quiet, done);
     if a.root.is_none() {
@@ -158,12 +160,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
 }
 
 /// The command that makes the service manager follow the files before the next boot.
-fn next_command(mode: Mode, runs: bool) -> &'static str {
+fn next_command(mode: BootMode, runs: bool) -> &'static str {
     match (mode, runs) {
-        (Mode::Service, false) => "systemctl start ringwise-daemon",
-        (Mode::Service, true) => "systemctl restart ringwise-daemon",
-        (Mode::AtBoot, true) => STOP_SERVICE,
-        (Mode::AtBoot, false) => "systemctl start ringwise",
+        (BootMode::Service, false) => "systemctl start ringwise-daemon",
+        (BootMode::Service, true) => "systemctl restart ringwise-daemon",
+        (BootMode::AtBoot, true) => STOP_SERVICE,
+        (BootMode::AtBoot, false) => "systemctl start ringwise",
     }
 }
 
@@ -176,7 +178,7 @@ const STOP_SERVICE: &str = "systemctl stop ringwise-daemon";
 #[derive(Debug, Default, Serialize)]
 struct PersistDocument {
     /// `None`: nothing is applied at boot any more.
-    mode: Option<Mode>,
+    mode: Option<BootMode>,
     config: Option<String>,
     dry_run: bool,
     changed: bool,
@@ -193,7 +195,7 @@ impl PersistDocument {
         let root = a.root.as_deref().unwrap_or(Path::new("/"));
         let mut body = json!(self);
         body["root"] = root.display().to_string().into();
-        body["boot"] = json!(ringwise_persist::kept(root, &of_root(a, state_dir)));
+        body["boot"] = json!(ringwise_persist::next_boot(root, &of_root(a, state_dir)));
         body["service_runs"] = match a.root {
             Some(_) => Value::Null,
             None => service_runs(common)?.into(),
@@ -209,7 +211,7 @@ fn of_root(a: &PersistArgs, state_dir: &Path) -> PathBuf {
 
 /// Whether tuning at boot is skipped, which `persist` ends.
 fn is_skipped(root: &Path, state_dir: &Path) -> bool {
-    root == Path::new("/") && matches!(ringwise_persist::kept(root, state_dir), Boot::Skipped { .. })
+    root == Path::new("/") && matches!(ringwise_persist::next_boot(root, state_dir), Boot::Skipped { .. })
 }
 
 fn paths<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
@@ -221,12 +223,12 @@ fn service_runs(common: &Common) -> Result<bool> {
 }
 
 /// What the files do not change before the next boot. `runs`: the service runs now.
-fn until_boot(mode: Mode, runs: bool) -> &'static str {
+fn until_boot(mode: BootMode, runs: bool) -> &'static str {
     match (mode, runs) {
-        (Mode::Service, false) => "Start it now: systemctl start ringwise-daemon",
-        (Mode::Service, true) => "It runs already: systemctl restart ringwise-daemon",
-        (Mode::AtBoot, true) => SERVICE_RUNS,
-        (Mode::AtBoot, false) => {
+        (BootMode::Service, false) => "Start it now: systemctl start ringwise-daemon",
+        (BootMode::Service, true) => "It runs already: systemctl restart ringwise-daemon",
+        (BootMode::AtBoot, true) => SERVICE_RUNS,
+        (BootMode::AtBoot, false) => {
             "The unit is inactive until the next boot, unless you start it, which applies the configuration now: \
              systemctl start ringwise"
         }
@@ -236,17 +238,23 @@ fn until_boot(mode: Mode, runs: bool) -> &'static str {
 const SERVICE_RUNS: &str = "The service still runs: systemctl stop ringwise-daemon";
 
 /// What `persist` does, for the question before it.
-fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation, mode: Mode, units: &Units) -> String {
+fn will(
+    config: &Path,
+    files: &[(PathBuf, String)],
+    installation: &Installation,
+    mode: BootMode,
+    units: &Units,
+) -> String {
     let list =
         |paths: &mut dyn Iterator<Item = &PathBuf>| paths.map(|p| format!("    {}\n", p.display())).collect::<String>();
     let mut out = config.display().to_string();
     out += match mode {
-        Mode::AtBoot => " is applied at every boot, and when an interface appears later.",
-        Mode::Service => " is applied at every boot by ringwise-daemon.service, which keeps the settings.",
+        BootMode::AtBoot => " is applied at every boot, and when an interface appears later.",
+        BootMode::Service => " is applied at every boot by ringwise-daemon.service, which keeps the settings.",
     };
     out += match (mode, installation.has_packaged(units)) {
-        (Mode::AtBoot, true) => " The units of the package are enabled.\n",
-        (Mode::Service, true) => " The unit of the package is enabled.\n",
+        (BootMode::AtBoot, true) => " The units of the package are enabled.\n",
+        (BootMode::Service, true) => " The unit of the package is enabled.\n",
         (_, false) => "\n",
     };
     if !files.is_empty() {
@@ -258,7 +266,7 @@ fn will(config: &Path, files: &[(PathBuf, String)], installation: &Installation,
     }
     let replaced = installation.replaced(mode);
     if !replaced.is_empty() {
-        let by = if mode == Mode::Service { "the service applies" } else { "these units apply" };
+        let by = if mode == BootMode::Service { "the service applies" } else { "these units apply" };
         out += &format!("Files to remove, because {by} the configuration instead:\n{}", list(&mut replaced.iter()));
     }
     out
@@ -270,7 +278,7 @@ fn state_dir(common: &Common) -> PathBuf {
 }
 
 /// Whether the command line requests any setting.
-fn says_anything(a: &PersistArgs) -> bool {
+fn requests_any_setting(a: &PersistArgs) -> bool {
     let i = &a.intent;
     let cpus = i.cpus.is_some() || i.reserve.is_some() || i.exclude_cpus.is_some();
     let how = i.queues.is_some() || i.smt.is_some() || i.far_node.is_some() || i.latency_queues.is_some();
@@ -390,7 +398,7 @@ pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun
         return Ok(None);
     }
     if let Some(dev) = &a.late
-        && !ringwise_persist::link_comes(source::live()?.host.as_ref(), dev)
+        && !ringwise_persist::wait_for_link(source::live()?.host.as_ref(), dev)
     {
         out::note(common.quiet, &format!("ringwise: {dev} has no link; nothing was done"));
         return Ok(None);
@@ -462,10 +470,10 @@ mod tests {
 
     #[test]
     fn the_next_command_until_the_next_boot() {
-        let text = until_boot(Mode::AtBoot, false);
+        let text = until_boot(BootMode::AtBoot, false);
         assert!(text.contains("inactive until the next boot") && text.ends_with("systemctl start ringwise"), "{text}");
-        assert!(until_boot(Mode::AtBoot, true).ends_with("systemctl stop ringwise-daemon"));
-        assert!(until_boot(Mode::Service, false).ends_with("systemctl start ringwise-daemon"));
-        assert!(until_boot(Mode::Service, true).ends_with("systemctl restart ringwise-daemon"));
+        assert!(until_boot(BootMode::AtBoot, true).ends_with("systemctl stop ringwise-daemon"));
+        assert!(until_boot(BootMode::Service, false).ends_with("systemctl start ringwise-daemon"));
+        assert!(until_boot(BootMode::Service, true).ends_with("systemctl restart ringwise-daemon"));
     }
 }

@@ -1,6 +1,6 @@
 //! `ringwise recover`
 
-use ringwise_apply::Entry;
+use ringwise_apply::HistoryEntry;
 
 use super::transaction::{can_go_on, confirmed, fail, finish, policy, printer, stderr_style, store};
 use crate::args::{Common, RecoverArgs};
@@ -16,7 +16,7 @@ pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store, &host).map_err(|e| fail(&e))?;
-    let named = |e: &Entry| format!("transaction {} ({})", e.id, e.title);
+    let named = |e: &HistoryEntry| format!("transaction {} ({})", e.id, e.title);
     let (would, question, what) = match (to_recover(&list), waiting(&list)) {
         (Some(e), _) => {
             let what = named(e);

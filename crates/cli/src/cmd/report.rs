@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use ringwise_apply::{Ending, Entry};
-use ringwise_observe::{Comparison, Rates};
-use ringwise_recording::measured::{self, Measured, Window};
+use ringwise_apply::{Ending, HistoryEntry};
+use ringwise_observe::{Rates, WindowComparison};
+use ringwise_recording::measured::{self, Measured, MeasuredWindow};
 use ringwise_sys::store as file;
 
 use super::counting::follow;
@@ -14,7 +14,7 @@ use crate::args::{Common, ReportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
-use ringwise_render::report::{self as page, Report, Span};
+use ringwise_render::report::{self as page, Span, TransactionReport};
 
 pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     if a.html.is_some() && common.json {
@@ -41,7 +41,7 @@ pub(super) fn print(source: &Source, common: &Common, id: u64) -> Result<()> {
     out::answer(&page::text(&make(source, common, id)?, &crate::style::detect(common)))
 }
 
-fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
+fn make(source: &Source, common: &Common, id: u64) -> Result<TransactionReport> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
     let at = list.iter().position(|e| e.id == id);
@@ -68,7 +68,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     if matches!(entry.ending, Ending::OnTrial { .. }) {
         notes.push("the transaction is on trial and not confirmed yet".into());
     }
-    let rates = |w: &Window| Rates::between(&w.layout, &w.first, w.last.as_ref()?);
+    let rates = |w: &MeasuredWindow| Rates::between(&w.layout, &w.first, w.last.as_ref()?);
     let before = rates(&m.before).ok_or_else(|| Fail::error("the first window contains no samples"))?;
     let after = m.after.as_ref().and_then(|w| Some((w, rates(w)?)));
     if after.is_none() {
@@ -82,10 +82,10 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
             notes.push(format!("transactions during the window after: {}", later.join(", ")));
         }
     }
-    let comparison = Comparison::of(&before, after.as_ref().map(|a| &a.1));
+    let comparison = WindowComparison::of(&before, after.as_ref().map(|a| &a.1));
     notes.extend(comparison.notes.iter().cloned());
-    let span = |w: &Window, r: &Rates| Span { from_unix: w.first.unix_time, seconds: r.seconds };
-    Ok(Report {
+    let span = |w: &MeasuredWindow, r: &Rates| Span { from_unix: w.first.unix_time, seconds: r.seconds };
+    Ok(TransactionReport {
         host: m.host.clone(),
         transaction: id,
         title: entry.title.to_string(),
@@ -102,7 +102,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
 
 /// The counters that were stored beside this journal.
 pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
-    let path = measured::beside(journal, id);
+    let path = measured::file_beside_journal(journal, id);
     if !path.exists() {
         return Err(Fail::error(format!(
             "transaction {id} was not measured, or its measurement was deleted since: {} does not exist",
@@ -114,7 +114,7 @@ pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
 }
 
 /// The current counters of the devices in the window.
-fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe::Counters> {
+fn now(source: &Source, common: &Common, w: &MeasuredWindow) -> Result<ringwise_observe::Counters> {
     let there = ringwise_observe::interfaces(source.host.as_ref());
     let devs: Vec<String> = w.layout.links.keys().filter(|d| there.contains(d)).cloned().collect();
     if devs.is_empty() {
@@ -123,7 +123,7 @@ fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe:
     Ok(follow(source, &devs, &Common { quiet: true, ..common.clone() }, false)?.0.read())
 }
 
-fn state(e: &Entry) -> &'static str {
+fn state(e: &HistoryEntry) -> &'static str {
     match (&e.ending, e.undone_by) {
         (_, Some(_)) => "rolled back",
         (Ending::Kept, _) => "kept",

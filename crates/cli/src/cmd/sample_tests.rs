@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringwise_apply::{Policy, Verdict};
-use ringwise_intent::Take;
+use ringwise_apply::{Policy, RunResult};
+use ringwise_intent::ManualChangePolicy;
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_model::{Goal, Requested};
-use ringwise_plan::{BulkPolicy, GroupSizes, Plan, Undecided};
+use ringwise_plan::{BulkPolicy, GroupSizes, GroupsUndecided, Plan};
 use ringwise_sys::{Clock, Request, Result as Got};
 use ringwise_testkit::sim::{Sim, build};
 
@@ -109,7 +109,7 @@ impl Case {
     fn plan(&self, sample: Option<Duration>) -> Plan {
         let goal = Some(Goal::Mixed.into());
         let args = IntentArgs { goal, config: Some("none".into()), sample, ..IntentArgs::default() };
-        make(&self.source, &["eth0".into()], &args, false, &self.common).unwrap().plan(Take::Ask).unwrap()
+        make(&self.source, &["eth0".into()], &args, false, &self.common).unwrap().plan(ManualChangePolicy::Ask).unwrap()
     }
 }
 
@@ -160,10 +160,10 @@ fn a_plan_file_is_applied_without_another_sample() {
     let request = ringwise_intent::request(&p, requested, false);
     let store = store(&c.common).with_socket_name(c.dir.file_name().unwrap().to_string_lossy());
     let o = ringwise_apply::run(&c.source.host, &request, &store, &Policy::default(), &mut |_| {}).unwrap();
-    assert_eq!((o.verdict, o.refused.len()), (Verdict::Applied, 0), "{o:#?}");
+    assert_eq!((o.verdict, o.refused.len()), (RunResult::Applied, 0), "{o:#?}");
     assert!(c.host.since_boot() - begin < Duration::from_secs(5));
     let s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();
-    let applied = ringwise_intent::Standing::live(&s, None, &store, Vec::new());
+    let applied = ringwise_intent::AppliedRecord::live(&s, None, &store, Vec::new());
     let intent = &applied.parts(&s).list[0].intent;
     let again = ringwise_plan::plan(&s, intent, &[]).unwrap();
     assert!(again.steps.is_empty(), "{:#?}", again.steps);
@@ -174,7 +174,7 @@ fn a_plan_file_is_applied_without_another_sample() {
 fn a_recording_has_its_own_counters_or_none() {
     let c = Case::new("recorded", true, None);
     let p = c.plan(FIVE_SECONDS);
-    let why = Undecided::NotSampled { why: NotSampled::NotRecorded };
+    let why = GroupsUndecided::NotSampled { why: NotSampled::NotRecorded };
     assert_eq!((&p.sampled[0].policy, &p.sampled[0].sizes), (&BulkPolicy::Kept { why }, &GroupSizes::Kept { why }));
     assert_eq!(groups(&p), (2, "bulk"));
     assert!(p.warnings.iter().any(|w| w.contains("cannot be sampled")), "{:?}", p.warnings);

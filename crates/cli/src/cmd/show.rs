@@ -7,7 +7,7 @@ use ringwise_model::Snapshot;
 
 use super::named::named;
 use super::{status, svg};
-use crate::args::{Common, From, ShowArgs};
+use crate::args::{Common, ShowArgs, SourceArgs};
 use crate::exit::{Result, Status};
 use crate::out;
 use crate::source::{self, Source};
@@ -51,7 +51,7 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
 
 /// Shows what differs from an earlier capture.
 fn compared(a: &ShowArgs, old: &Path, source: &Source, common: &Common) -> Result<Status> {
-    let before = source::open(&From { from: Some(old.to_path_buf()), ..From::default() })?;
+    let before = source::open(&SourceArgs { from: Some(old.to_path_buf()), ..SourceArgs::default() })?;
     let options = Options { parts: Parts::ALL, ..Options::all() };
     let (then, now) = (before.snapshot(&options, common)?, source.snapshot(&options, common)?);
     let own =
@@ -66,9 +66,10 @@ fn compared(a: &ShowArgs, old: &Path, source: &Source, common: &Common) -> Resul
         // An interface that is gone can still be named.
         false => a.devs.iter().map(|d| known(d, source, &now, &then)).collect::<Result<_>>()?,
     };
-    let name = |from: &From| from.from.as_ref().map_or("this host".to_string(), |f| f.display().to_string());
+    let name = |from: &SourceArgs| from.from.as_ref().map_or("this host".to_string(), |f| f.display().to_string());
     let (old, new) = (old.display().to_string(), name(&a.from));
-    let both = [compare::Side { source: &old, host: &then }, compare::Side { source: &new, host: &now }];
+    let both =
+        [compare::ComparedSide { source: &old, host: &then }, compare::ComparedSide { source: &new, host: &now }];
     if a.format.json(common) {
         out::json(&compare::sides_json(&both, &devs))?;
     } else {

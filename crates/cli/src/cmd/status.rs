@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ringwise_apply::{Ending, Entry, Journals, Store};
+use ringwise_apply::{Ending, HistoryEntry, Journals, Store};
 use ringwise_daemon::ServiceState;
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::{compare, offline};
@@ -86,7 +86,7 @@ pub(super) fn better_goal(source: &Source, common: &Common) -> Option<Goal> {
     let s = ringwise_discover::snapshot(&source.host, &options).ok()?;
     if !source.recorded {
         let journals = Journals::read(&store(common)).ok()?;
-        if verify_history::last_in_force(&journals.history(&s.host)).is_some() {
+        if verify_history::last_in_effect(&journals.history(&s.host)).is_some() {
             return None;
         }
     }
@@ -111,12 +111,15 @@ fn standing_of(
     since_boot: Duration,
 ) -> HostStatus {
     let dir = store.dirs().first().cloned().unwrap_or_default();
-    let mut st =
-        HostStatus { boot: Some(ringwise_persist::kept(Path::new("/"), &dir)), since_boot, ..HostStatus::default() };
+    let mut st = HostStatus {
+        boot: Some(ringwise_persist::next_boot(Path::new("/"), &dir)),
+        since_boot,
+        ..HostStatus::default()
+    };
     match journals {
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
-            st.last = verify_history::last_in_force(&list).cloned();
+            st.last = verify_history::last_in_effect(&list).cloned();
             st.rolled_back = verify_history::last_rollback(&list).cloned();
             st.half_way =
                 verify_history::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
@@ -130,7 +133,7 @@ fn standing_of(
 }
 
 /// The settings of a transaction that wait for offline CPUs. `None`: no setting waits any more.
-fn waiting(e: &Entry, s: &Snapshot) -> Option<UnrestoredSettings> {
+fn waiting(e: &HistoryEntry, s: &Snapshot) -> Option<UnrestoredSettings> {
     let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
     let missing: Vec<CpuSet> = all
         .map(|was| (was, offline::missing(was, s)))
@@ -154,7 +157,7 @@ fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Valu
             })
         })
         .collect();
-    let not_asked: Vec<_> = ringwise_discover::left_out(s).map(|u| u.what.as_str()).collect();
+    let not_requested: Vec<_> = ringwise_discover::left_out(s).map(|u| u.what.as_str()).collect();
     let body = json!({
         "needs_somebody": page::needs_attention(st),
         "host": s.host,
@@ -172,7 +175,7 @@ fn document(s: &Snapshot, st: &HostStatus) -> Document<'static, serde_json::Valu
         "control": s.control,
         "interfaces": interfaces,
         "not_shown": s.bystanders.count,
-        "not_asked": not_asked,
+        "not_asked": not_requested,
     });
     Document { schema: "ringwise.status", version: 1, body }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::Entry;
-use ringwise_intent::{STANDING_FILE, Standing};
+use ringwise_apply::HistoryEntry;
+use ringwise_intent::{AppliedRecord, STANDING_FILE};
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_model::{Nic, Snapshot};
-use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
+use ringwise_sys::{CaptureRecorder, Host, IoctlCmd, Real, RecordedRefusal, Recording, Redacted, Request, kernel_log};
 
 use super::transaction::{store, words};
 use super::{capture, redaction, status};
@@ -36,14 +36,14 @@ struct Item {
 
 /// The files that are added to the capture.
 #[derive(Default)]
-pub(super) struct Papers {
+pub(super) struct SupportFiles {
     /// The settings in effect, as a capture stores them. `None`: ringwise never changed this host.
     standing: Option<String>,
     /// Name below [`OURS`], description, and content or why it is missing.
     list: Vec<(String, String, std::result::Result<String, String>)>,
 }
 
-impl Papers {
+impl SupportFiles {
     fn add(&mut self, name: &str, what: &str, content: std::result::Result<String, String>) {
         self.list.push((name.to_string(), what.to_string(), content));
     }
@@ -56,7 +56,7 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
             .file(&a.file));
     }
     let real = Real::new().map_err(Fail::from)?;
-    let recorder = Arc::new(Recorder::new(real));
+    let recorder = Arc::new(CaptureRecorder::new(real));
     let host: Arc<dyn Host> = match a.passive {
         true => ringwise_discover::passive(recorder.clone()),
         false => recorder.clone(),
@@ -103,11 +103,11 @@ pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
 }
 
 /// Adds the files to the recording, before anything is redacted.
-pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
+pub(super) fn together(mut recording: Recording, papers: &SupportFiles) -> Recording {
     ringwise_discover::forget_others(&mut recording);
     for (name, _, content) in &papers.list {
         let answer = content.as_ref().map(|t| t.clone().into_bytes());
-        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()), late: false };
+        let refusal = |why: &String| RecordedRefusal { errno: None, words: Some(why.clone()), late: false };
         recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
     }
     if let Some(text) = &papers.standing {
@@ -116,7 +116,7 @@ pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
     recording
 }
 
-fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<Item> {
+fn items(recording: &Recording, papers: &SupportFiles, redacted: &[Redacted]) -> Vec<Item> {
     let own = |path: &str| path.starts_with(&format!("{OURS}/")) || path == STANDING_FILE;
     let bytes = |path: &str| recording.files.get(path).and_then(|a| a.as_ref().ok()).map_or(0, Vec::len);
     let host: usize = recording.files.keys().filter(|p| !own(p)).map(|p| bytes(p)).sum();
@@ -163,8 +163,8 @@ pub(super) fn papers(
     s: &Snapshot,
     common: &Common,
     log: ringwise_sys::Result<String>,
-) -> (Papers, Vec<(&'static str, String)>) {
-    let mut out = Papers::default();
+) -> (SupportFiles, Vec<(&'static str, String)>) {
+    let mut out = SupportFiles::default();
     let store = store(common);
     let history = ringwise_apply::history(&store, &s.host);
     let verify = ringwise_apply::verify_in(s, &store);
@@ -177,7 +177,7 @@ pub(super) fn papers(
         (e.reason, e.title) = (None, e.title.without_names(&interfaces));
     }
     let text = page::page(s, &standings, how, &Style::plain(None));
-    out.standing = Standing::text(s, &store);
+    out.standing = AppliedRecord::text(s, &store);
     out.add("status.txt", "status", Ok(text));
     out.add(
         "verify.json",
@@ -200,7 +200,7 @@ pub(super) fn papers(
 }
 
 /// Adds the journals and what was learned. Usually only one of the two possible directories exists.
-fn state(out: &mut Papers, folder: &str, dir: &Path) {
+fn state(out: &mut SupportFiles, folder: &str, dir: &Path) {
     let shown = dir.display();
     let list = match std::fs::read_dir(dir) {
         Ok(l) => l,
@@ -266,7 +266,7 @@ fn driver(host: &Arc<dyn Host>, n: &Nic) -> String {
 }
 
 /// User names in the files: users who applied something, and the current user.
-fn people(list: &[Entry]) -> Vec<(&'static str, String)> {
+fn people(list: &[HistoryEntry]) -> Vec<(&'static str, String)> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let now = ringwise_sys::proc::user_name();
     for text in list.iter().map(|e| e.who.as_str()).chain([now.as_str()]) {

@@ -15,7 +15,7 @@ use crate::args::{Common, Write};
 use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::out;
-use ringwise_render::outcome::{self, Before, Run};
+use ringwise_render::outcome::{self, Run, ValuesBefore};
 use ringwise_text::Style;
 use ringwise_text::{visible, when};
 
@@ -183,10 +183,10 @@ pub(super) fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
 }
 
 /// The current values of the settings in effect: the left side of `0 -> 0-15` when they are restored.
-pub(super) fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Before {
+pub(super) fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> ValuesBefore {
     let Ok(v) = ringwise_apply::verify(host, store, policy) else {
         // The run itself reports the error.
-        return Before::default();
+        return ValuesBefore::default();
     };
     v.settings.iter().filter_map(|s| Some((s.want.address()?, s.now.known()?.value_text()))).collect::<BTreeMap<_, _>>()
 }
@@ -194,7 +194,7 @@ pub(super) fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy)
 /// Prints events as they come, and writes them to the system log.
 pub(super) fn printer<'a>(
     host: &'a Arc<dyn Host>,
-    before: &'a Before,
+    before: &'a ValuesBefore,
     style: &'a Style,
     quiet: bool,
     reason: Option<&str>,

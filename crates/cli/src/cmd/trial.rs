@@ -62,9 +62,9 @@ pub(super) fn follow(
     }
     out::answer(&summary(o, run, style))?;
     match ask(source, store, policy) {
-        Answer::Keep | Answer::Decided => and_then(kept(source, store, as_json, style)?),
-        Answer::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
-        Answer::Left => {
+        TrialDecision::Keep | TrialDecision::Decided => and_then(kept(source, store, as_json, style)?),
+        TrialDecision::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
+        TrialDecision::Left => {
             out::error("\nringwise: still on trial; to keep the changes: ringwise confirm");
             Ok(Status::Ok)
         }
@@ -89,7 +89,7 @@ fn undo(source: &Source, store: &Store, id: u64, by: &str, why: &str, as_json: b
     end(source, store, id, as_json, style)
 }
 
-enum Answer {
+enum TrialDecision {
     Keep,
     Undo,
     /// Another process or the timer has decided.
@@ -98,7 +98,7 @@ enum Answer {
     Left,
 }
 
-fn ask(source: &Source, store: &Store, policy: &Policy) -> Answer {
+fn ask(source: &Source, store: &Store, policy: &Policy) -> TrialDecision {
     let (send, lines) = channel();
     // The thread may wait for a line forever; it ends with the process.
     let reader = std::thread::Builder::new().name("terminal".into()).spawn(move || {
@@ -110,7 +110,7 @@ fn ask(source: &Source, store: &Store, policy: &Policy) -> Answer {
         }
     });
     if reader.is_err() {
-        return Answer::Left;
+        return TrialDecision::Left;
     }
     let question = "Confirm now? [y = keep, u = undo now]";
     out::prompt(question);
@@ -118,19 +118,19 @@ fn ask(source: &Source, store: &Store, policy: &Policy) -> Answer {
     loop {
         match lines.recv_timeout(EACH) {
             Ok(l) => match l.trim().to_ascii_lowercase().as_str() {
-                "y" | "yes" => return Answer::Keep,
-                "u" | "undo" => return Answer::Undo,
+                "y" | "yes" => return TrialDecision::Keep,
+                "u" | "undo" => return TrialDecision::Undo,
                 _ => out::prompt(question),
             },
-            Err(RecvTimeoutError::Disconnected) => return Answer::Left,
+            Err(RecvTimeoutError::Disconnected) => return TrialDecision::Left,
             Err(RecvTimeoutError::Timeout) => {}
         }
         if policy.stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return Answer::Left;
+            return TrialDecision::Left;
         }
         if ringwise_apply::pending(store, &host).is_ok_and(|p| p.is_none()) {
             out::error("");
-            return Answer::Decided;
+            return TrialDecision::Decided;
         }
     }
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use ringwise_apply::{Journals, Store, Verify};
 use ringwise_discover::Options;
-use ringwise_intent::Standing;
+use ringwise_intent::AppliedRecord;
 use ringwise_knob::{Match, Setting, VectorName, irq};
 use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
-use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
+use ringwise_observe::{
+    Counters, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, StallDetector, StallKind, polled_on,
+};
 use ringwise_plan::ProgramReport;
 
 use super::manual_changes;
@@ -62,10 +64,10 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     }
     let style = crate::style::detect(common).about(&source.recording);
     let list = journals.history(&s.host);
-    let last = verify_history::last_in_force(&list);
+    let last = verify_history::last_in_effect(&list);
     let evidence = manual_changes::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
-    let again = last.and_then(ringwise_intent::again);
+    let again = last.and_then(ringwise_intent::command_again);
     let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
     out::answer(&verify_history::verify(&host_name(&s), &v, &observed, &advice, &style))?;
     Ok(status)
@@ -76,7 +78,7 @@ fn programs(source: &Source, s: &Snapshot, v: &Verify, store: &Store, common: &C
     if source.recorded || v.settings.is_empty() || v.unfinished.is_some() {
         return None;
     }
-    let standing = Standing::live(s, Some(v), store, learned(common));
+    let standing = AppliedRecord::live(s, Some(v), store, learned(common));
     ringwise_intent::compare_programs(source.host.as_ref(), s, &standing)
 }
 
@@ -163,7 +165,7 @@ const LOOK: Duration = Duration::from_millis(500);
 struct Meanwhile {
     layout: Layout,
     sampler: Sampler,
-    stalls: Stalls,
+    stalls: StallDetector,
     first: Counters,
     last: Counters,
 }
@@ -181,7 +183,7 @@ impl Meanwhile {
         let vectors = watched.iter().map(|w| w.irq).collect();
         let sampler = Sampler::new(source.host.as_ref(), &layout, true).with_vectors(vectors);
         let (first, last) = (Counters::default(), Counters::default());
-        let mut begin = Self { layout, sampler, stalls: Stalls::new(), first, last };
+        let mut begin = Self { layout, sampler, stalls: StallDetector::new(), first, last };
         begin.look(source)?;
         begin.first = begin.last.clone();
         Ok(begin)
@@ -200,7 +202,7 @@ impl Meanwhile {
     }
 
     /// How a transmit queue of the vector is stalled, if one is.
-    fn stuck(&self, w: &Watched) -> Option<How> {
+    fn stuck(&self, w: &Watched) -> Option<StallKind> {
         let tx = &self.layout.links.get(&w.dev)?.tx;
         let mine = |queue: u32| tx.get(&queue) == Some(&Some(w.irq));
         self.stalls.stuck().into_iter().find(|s| s.dev == w.dev && mine(s.queue)).map(|s| s.how)

@@ -59,7 +59,7 @@ impl Lay {
             &s,
             i,
             &[],
-            &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made, ..ManualChanges::default() },
+            &ManualChanges { keep: Vec::new(), mark: v.manual_changes(), made: v.made, ..ManualChanges::default() },
         )
     }
 
@@ -75,7 +75,7 @@ impl Lay {
             &s,
             i,
             learned,
-            &ManualChanges { keep: Vec::new(), mark: v.hands(), made: v.made, ..ManualChanges::default() },
+            &ManualChanges { keep: Vec::new(), mark: v.manual_changes(), made: v.made, ..ManualChanges::default() },
         )
         .unwrap()
     }

@@ -115,8 +115,8 @@ pub(crate) fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32],
             .collect(),
         vectors,
         rss: Fact::Known(Rss {
-            symmetric: ringwise_model::not_asked(),
-            contexts: ringwise_model::not_asked(),
+            symmetric: ringwise_model::not_requested(),
+            contexts: ringwise_model::not_requested(),
             table: (0..128).map(|i| i * count / 128).collect(),
             function: Fact::Known("toeplitz".into()),
             key: Fact::Known("6d5a".into()),
@@ -127,7 +127,7 @@ pub(crate) fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32],
         rings: Fact::Known(Rings::sizes(Some(Count { now: 256, max: 4096 }), Some(Count { now: 256, max: 4096 }))),
         coalesce: Fact::Known(Coalesce(BTreeMap::from([("rx-usecs".into(), 3), ("tx-usecs".into(), 3)]))),
         pause: Fact::Known(Pause { autoneg: Some(true), rx: Some(true), tx: Some(true) }),
-        rules: ringwise_model::not_asked(),
+        rules: ringwise_model::not_requested(),
         addresses: Fact::Known(vec!["192.0.2.1/24".into(), "2001:db8::1/64".into()]),
         ..plain
     }
@@ -156,7 +156,7 @@ pub(crate) fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
         control: Fact::Known(Vec::new()),
         held: Vec::new(),
         without_interface: Vec::new(),
-        bystanders: Bystanders {
+        bystanders: QueuelessInterfaces {
             count: BTreeMap::from([("vlan".into(), 2114), ("veth".into(), 37), ("bridge".into(), 1)]),
             above: BTreeMap::from([(IfIndex(3), BTreeMap::from([("vlan".into(), 2114)]))]),
         },

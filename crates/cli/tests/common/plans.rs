@@ -1,7 +1,7 @@
 //! Hand-made plans.
 
 use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, live};
-use ringwise_model::{Coded, CpuId, CpuSet, Intent, NodeId, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Intent, NodeId, ReasonFields, Snapshot};
 use ringwise_plan::{
     DevLayout, Expected, NotPossible, Obstacle, Placed, Plan, PlanHost, ProposedChange, SCHEMA, SkippedInterface,
     VERSION,
@@ -144,5 +144,5 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
 
 /// A plan as an earlier version wrote it, without reason codes.
 fn text_only(why: &str) -> Obstacle {
-    Obstacle::Other(Coded { why: why.into(), code: None, facts: None })
+    Obstacle::Other(ReasonFields { why: why.into(), code: None, facts: None })
 }

@@ -45,7 +45,7 @@ fn exported(format: &str) -> (String, String) {
     (words(&o.stdout), words(&o.stderr))
 }
 
-fn says(text: &str, all: &[&str]) {
+fn assert_lines(text: &str, all: &[&str]) {
     for words in all {
         assert!(text.lines().any(|l| l.trim() == *words), "{words} is not in\n{text}");
     }
@@ -120,7 +120,7 @@ fn nmstate_knows_every_field() {
     }
     assert_eq!(fields, 17, "{text}");
     // A name that covers several features needs the device's list of features, which this record lacks.
-    says(
+    assert_lines(
         &text,
         &["rx-gro: true", "tx-tcp6-segmentation: false", "sample-interval: 3", "rx-frames-low: 9", "rx-usecs: 0"],
     );
@@ -140,7 +140,7 @@ fn nmstate_knows_every_field() {
 #[test]
 fn links_say_each_thing_in_words_of_their_own() {
     let (text, left) = exported("link");
-    says(
+    assert_lines(
         &text,
         &[
             "CombinedChannels=4",
@@ -187,7 +187,7 @@ fn rules_match_one_device() {
 #[test]
 fn tuned_reads_its_profile() {
     let (text, left) = exported("tuned");
-    says(&text, &["channels=combined 4", "ring=rx 512 tx 1024", "net.core.busy_poll=50"]);
+    assert_lines(&text, &["channels=combined 4", "ring=rx 512 tx 1024", "net.core.busy_poll=50"]);
     // A feature within a group: ethtool -k shows it indented, and tuned then does not find it.
     for lacks in ["feature tx-tcp6-segmentation", "coalesce.use-cqe-mode-rx"] {
         assert!(left.contains(lacks), "{lacks}: {left}");

@@ -55,7 +55,7 @@ pub(crate) fn part(k: TableKeys<'_, '_>, cx: &mut DecodeContext<'_>) -> HostPart
             continue;
         }
         let dotted = name.replace('/', ".");
-        let Some(takes) = sysctl::takes(&dotted) else {
+        let Some(takes) = sysctl::kind_of(&dotted) else {
             unknown(&dotted, &value, at, k, cx);
             continue;
         };

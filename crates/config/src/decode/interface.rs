@@ -6,7 +6,7 @@ use ringwise_model::Goal;
 
 use super::{DecodeContext, TableKeys, group, knobs};
 use crate::spec;
-use crate::value::{Config, Entry, Matcher};
+use crate::value::{Config, InterfaceEntry, Matcher};
 
 /// `before`: the tables of the earlier entries.
 pub(crate) fn entry(
@@ -15,7 +15,7 @@ pub(crate) fn entry(
     config: &Config,
     before: &[TableKeys<'_, '_>],
     cx: &mut DecodeContext<'_>,
-) -> Entry {
+) -> InterfaceEntry {
     let matcher = match (k.table("match", &spec::MATCH), k.at("match")) {
         (Some(m), Some(at)) => matcher(m, at, cx),
         _ => Matcher::default(),
@@ -23,7 +23,7 @@ pub(crate) fn entry(
     let mut wishes = knobs::wishes(k, cx);
     knobs::rules(k, &mut wishes, cx);
     let groups = group::groups(k, config, cx);
-    let e = Entry {
+    let e = InterfaceEntry {
         matcher,
         goal: k.text("goal").and_then(|g| g.parse::<Goal>().ok()),
         wishes,

@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::fault::{Fault, Faults, place};
 use crate::spec::Spec;
-use crate::value::{Config, Entry, Matcher};
+use crate::value::{Config, InterfaceEntry, Matcher};
 use crate::{check, contradict, spec};
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
@@ -246,7 +246,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
     Ok(config)
 }
 
-fn entry_tables<'a, 'i>(entries: &[Entry], tables: &[TableKeys<'a, 'i>]) -> Vec<(Matcher, TableKeys<'a, 'i>)> {
+fn entry_tables<'a, 'i>(entries: &[InterfaceEntry], tables: &[TableKeys<'a, 'i>]) -> Vec<(Matcher, TableKeys<'a, 'i>)> {
     entries.iter().map(|e| e.matcher.clone()).zip(tables.iter().copied()).collect()
 }
 

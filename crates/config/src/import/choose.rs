@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot};
 
 use super::part::kernel_word;
-use super::{Found, Imported, NotCarried, Part, Present};
+use super::{FoundSetting, Imported, ImportedValue, NotCarried, PresentValue};
 use crate::contradict::queues_left;
 use crate::words::glob_matches;
 
 /// A setting of the resulting configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ChosenSetting {
     /// The interface. `None`: a setting of the host.
     pub dev: Option<String>,
     /// The setting and its value.
-    pub part: Part,
+    pub part: ImportedValue,
     /// Every place that has this value.
     pub by: Vec<ConfiguredBy>,
 }
@@ -26,7 +26,7 @@ pub struct Conflict {
     /// The interface. `None`: a setting of the host.
     pub dev: Option<String>,
     /// The key, and the value that was chosen.
-    pub chosen: Part,
+    pub chosen: ImportedValue,
     /// Where the chosen value is from.
     pub by: ConfiguredBy,
     /// The other values, with their places.
@@ -50,7 +50,7 @@ pub struct Chosen {
     /// The goal of the file.
     pub goal: Goal,
     /// Settings by interface and key, those of the host first.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<ChosenSetting>,
     /// Where sources differ.
     pub conflicts: Vec<Conflict>,
     /// What is not carried over.
@@ -61,17 +61,17 @@ pub struct Chosen {
 /// chosen; if that is unknown, the first one that was found.
 pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
     let mut out = Chosen { goal: imported.goal, not_carried: imported.not_carried, ..Chosen::default() };
-    let mut by_key: BTreeMap<(Option<String>, String), Vec<Found>> = BTreeMap::new();
+    let mut by_key: BTreeMap<(Option<String>, String), Vec<FoundSetting>> = BTreeMap::new();
     for f in imported.found.into_iter().flat_map(|f| single_features(f, s)) {
         by_key.entry((f.dev.clone(), f.part.key())).or_default().push(f);
     }
     for ((dev, _), found) in by_key {
         match &found[0].part {
             // CPUs of all sources are kept free.
-            Part::ExcludeCpus(_) => {
+            ImportedValue::ExcludeCpus(_) => {
                 let cpus = union(&found);
                 let by = found.into_iter().map(|f| f.by).collect();
-                out.choices.push(Choice { dev, part: Part::ExcludeCpus(cpus), by });
+                out.choices.push(ChosenSetting { dev, part: ImportedValue::ExcludeCpus(cpus), by });
             }
             _ => one(dev, found, s, &mut out),
         }
@@ -91,15 +91,15 @@ pub fn choose(imported: Imported, s: &Snapshot) -> Chosen {
 
 /// A name of ethtool that stands for several features becomes those that the device can change. Otherwise it could
 /// contradict another source that names one of them.
-fn single_features(f: Found, s: &Snapshot) -> Vec<Found> {
-    let Part::Feature(word, on) = &f.part else { return vec![f] };
+fn single_features(f: FoundSetting, s: &Snapshot) -> Vec<FoundSetting> {
+    let ImportedValue::Feature(word, on) = &f.part else { return vec![f] };
     let nic = f.dev.as_deref().and_then(|d| s.nic(d));
     let Some(all) = nic.and_then(|n| n.features.known()).filter(|_| kernel_word(word).contains('*')) else {
         return vec![f];
     };
     let names = all.iter().filter(|(name, f)| !f.fixed && glob_matches(kernel_word(word), name));
-    let single: Vec<Found> =
-        names.map(|(name, _)| Found { part: Part::Feature(name.clone(), *on), ..f.clone() }).collect();
+    let single: Vec<FoundSetting> =
+        names.map(|(name, _)| FoundSetting { part: ImportedValue::Feature(name.clone(), *on), ..f.clone() }).collect();
     if single.is_empty() { vec![f] } else { single }
 }
 
@@ -109,14 +109,14 @@ fn wide_features(out: &mut Chosen) {
         .choices
         .iter()
         .filter_map(|c| match &c.part {
-            Part::Feature(word, _) if kernel_word(word).contains('*') => {
+            ImportedValue::Feature(word, _) if kernel_word(word).contains('*') => {
                 Some((c.dev.clone(), kernel_word(word).to_string()))
             }
             _ => None,
         })
         .collect();
-    let covered = |c: &Choice| match &c.part {
-        Part::Feature(name, _) => {
+    let covered = |c: &ChosenSetting| match &c.part {
+        ImportedValue::Feature(name, _) => {
             wide.iter().any(|(dev, w)| *dev == c.dev && kernel_word(name) != w && glob_matches(w, name))
         }
         _ => false,
@@ -125,7 +125,7 @@ fn wide_features(out: &mut Chosen) {
     out.leave(left, "another source sets it under a name of ethtool that stands for several features");
 }
 
-fn drain(choices: &mut Vec<Choice>, which: impl Fn(&Choice) -> bool) -> Vec<Choice> {
+fn drain(choices: &mut Vec<ChosenSetting>, which: impl Fn(&ChosenSetting) -> bool) -> Vec<ChosenSetting> {
     let (left, kept) = choices.drain(..).partition(which);
     *choices = kept;
     left
@@ -133,7 +133,7 @@ fn drain(choices: &mut Vec<Choice>, which: impl Fn(&Choice) -> bool) -> Vec<Choi
 
 impl Chosen {
     /// Lists choices as not carried over.
-    pub(super) fn leave(&mut self, left: Vec<Choice>, why: &str) {
+    pub(super) fn leave(&mut self, left: Vec<ChosenSetting>, why: &str) {
         for c in left {
             let dev = c.dev.map_or_else(String::new, |d| format!("{d} "));
             let what = format!("{dev}{} = {}", c.part.key(), c.part.value());
@@ -148,33 +148,34 @@ impl Chosen {
     }
 }
 
-fn union(found: &[Found]) -> CpuSet {
+fn union(found: &[FoundSetting]) -> CpuSet {
     found.iter().fold(CpuSet::new(), |all, f| match &f.part {
-        Part::ExcludeCpus(c) => all.union(c),
+        ImportedValue::ExcludeCpus(c) => all.union(c),
         _ => all,
     })
 }
 
-fn one(dev: Option<String>, found: Vec<Found>, s: &Snapshot, out: &mut Chosen) {
+fn one(dev: Option<String>, found: Vec<FoundSetting>, s: &Snapshot, out: &mut Chosen) {
     let nic = dev.as_deref().and_then(|d| s.nic(d));
     // What was found on the host is its present value, without what the kernel ignores (CPUs that are offline).
     let present = match found.iter().find(|f| f.by == ConfiguredBy::InEffect) {
-        Some(f) => Present::Value(f.part.clone()),
+        Some(f) => PresentValue::Value(f.part.clone()),
         None => found[0].part.present(s, nic),
     };
     let (part, by) = match present {
-        Present::NotSupported => {
+        PresentValue::NotSupported => {
             let why = if dev.is_some() { "the device has no such setting" } else { "this host has no such setting" };
-            let left = found.into_iter().map(|f| Choice { dev: f.dev, part: f.part, by: vec![f.by] });
+            let left = found.into_iter().map(|f| ChosenSetting { dev: f.dev, part: f.part, by: vec![f.by] });
             return out.leave(left.collect(), why);
         }
-        Present::Value(part) => match found.iter().find(|f| f.part.value() == part.value()) {
+        PresentValue::Value(part) => match found.iter().find(|f| f.part.value() == part.value()) {
             Some(same) => (same.part.clone(), same.by.clone()),
             None => (part, ConfiguredBy::InEffect),
         },
-        Present::Unknown => (found[0].part.clone(), found[0].by.clone()),
+        PresentValue::Unknown => (found[0].part.clone(), found[0].by.clone()),
     };
-    let (same, others): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|f| f.part.value() == part.value());
+    let (same, others): (Vec<FoundSetting>, Vec<FoundSetting>) =
+        found.into_iter().partition(|f| f.part.value() == part.value());
     if !others.is_empty() {
         let others = others.into_iter().map(|f| (f.part.value(), f.by)).collect();
         out.conflicts.push(Conflict { dev: dev.clone(), chosen: part.clone(), by: by.clone(), others });
@@ -184,7 +185,7 @@ fn one(dev: Option<String>, found: Vec<Found>, s: &Snapshot, out: &mut Chosen) {
     if places.is_empty() {
         places.push(by);
     }
-    out.choices.push(Choice { dev, part, by: places });
+    out.choices.push(ChosenSetting { dev, part, by: places });
 }
 
 /// With adaptive moderation, the driver chooses the fixed values, and the configuration accepts none.
@@ -193,12 +194,12 @@ fn moderation(out: &mut Chosen) {
         .choices
         .iter()
         .filter_map(|c| match &c.part {
-            Part::Coalesce(name, 1) => Some((c.dev.clone(), name.strip_prefix("use-adaptive-")?.to_string())),
+            ImportedValue::Coalesce(name, 1) => Some((c.dev.clone(), name.strip_prefix("use-adaptive-")?.to_string())),
             _ => None,
         })
         .collect();
-    let chosen_by_driver = |c: &Choice| match &c.part {
-        Part::Coalesce(name, _) => adaptive.iter().any(|(dev, dir)| {
+    let chosen_by_driver = |c: &ChosenSetting| match &c.part {
+        ImportedValue::Coalesce(name, _) => adaptive.iter().any(|(dev, dir)| {
             *dev == c.dev && (*name == format!("{dir}-usecs") || *name == format!("{dir}-max-frames"))
         }),
         _ => false,
@@ -211,23 +212,23 @@ fn moderation(out: &mut Chosen) {
 fn layouts(out: &mut Chosen) {
     let devs: BTreeSet<String> = out.choices.iter().filter_map(|c| c.dev.clone()).collect();
     for dev in devs {
-        let mine = |c: &Choice| c.dev.as_ref() == Some(&dev);
+        let mine = |c: &ChosenSetting| c.dev.as_ref() == Some(&dev);
         let of = |kind: &str| {
             out.choices.iter().filter(|c| mine(c)).find_map(|c| match c.part {
-                Part::Channels(k, n) if k == kind => Some(n),
+                ImportedValue::Channels(k, n) if k == kind => Some(n),
                 _ => None,
             })
         };
         let channels = Knob::Channels { rx: of("rx"), tx: of("tx"), combined: of("combined") };
         let Some((rx, tx)) = queues_left(&channels) else { continue };
-        let queue = |p: &Part| match *p {
-            Part::IrqCpus(q, _) => Some(("irq_cpus", q, rx.max(tx))),
-            Part::XpsCpus(q, _) => Some(("xps_cpus", q, tx)),
-            Part::RpsCpus(q, _) => Some(("rps_cpus", q, rx)),
+        let queue = |p: &ImportedValue| match *p {
+            ImportedValue::IrqCpus(q, _) => Some(("irq_cpus", q, rx.max(tx))),
+            ImportedValue::XpsCpus(q, _) => Some(("xps_cpus", q, tx)),
+            ImportedValue::RpsCpus(q, _) => Some(("rps_cpus", q, rx)),
             _ => None,
         };
         for key in ["irq_cpus", "rps_cpus", "xps_cpus"] {
-            let of_key = |c: &Choice| mine(c) && queue(&c.part).is_some_and(|(k, ..)| k == key);
+            let of_key = |c: &ChosenSetting| mine(c) && queue(&c.part).is_some_and(|(k, ..)| k == key);
             let all = || out.choices.iter().filter(|c| of_key(c)).filter_map(|c| queue(&c.part));
             let Some((_, last, left)) = all().max_by_key(|(_, q, _)| *q).filter(|(_, q, left)| q >= left) else {
                 continue;
@@ -247,8 +248,8 @@ fn cpus(s: &Snapshot, out: &mut Chosen) {
     let mut left = Vec::new();
     out.choices.retain(|c| {
         let rest = match &c.part {
-            Part::Cpus(cpus) => usable.intersection(cpus),
-            Part::ExcludeCpus(cpus) => usable.difference(cpus),
+            ImportedValue::Cpus(cpus) => usable.intersection(cpus),
+            ImportedValue::ExcludeCpus(cpus) => usable.difference(cpus),
             _ => return true,
         };
         if rest.is_empty() {

@@ -2,7 +2,7 @@
 
 use ringwise_model::{Channels, ConfiguredBy, Nic, Snapshot};
 
-use super::{Imported, Part, devices, irqbalance};
+use super::{Imported, ImportedValue, devices, irqbalance};
 
 /// Defaults of a driver in the kernel. A value that is one of several defaults counts as a default.
 struct Defaults {
@@ -55,7 +55,7 @@ pub fn in_effect(s: &Snapshot, out: &mut Imported) {
         interface(s, n, out);
         for q in &n.rx_queues {
             if let Some(cpus) = q.rps_cpus.known().filter(|c| !c.is_empty()) {
-                out.add(Some(n.name()), Part::RpsCpus(q.id, cpus.clone()), &ConfiguredBy::InEffect);
+                out.add(Some(n.name()), ImportedValue::RpsCpus(q.id, cpus.clone()), &ConfiguredBy::InEffect);
             }
         }
     }
@@ -66,7 +66,7 @@ fn interface(s: &Snapshot, n: &Nic, out: &mut Imported) {
     let driver = n.driver.known().map_or("", String::as_str);
     let defaults = DEFAULTS.iter().find(|d| d.driver == driver);
     let mut unknown: Vec<(String, String)> = Vec::new();
-    let mut decide = |part: Part, known: Option<bool>| match known {
+    let mut decide = |part: ImportedValue, known: Option<bool>| match known {
         Some(true) => {}
         Some(false) => out.add(Some(n.name()), part, by),
         None => unknown.push((part.key(), part.value())),
@@ -75,7 +75,7 @@ fn interface(s: &Snapshot, n: &Nic, out: &mut Imported) {
         for (key, count, of) in [("rx", r.rx, defaults.map(|d| d.rx_ring)), ("tx", r.tx, defaults.map(|d| d.tx_ring))] {
             if let Some(c) = count.filter(|c| c.now > 0) {
                 let known = of.map(|of| of.contains(&c.now) || (of.is_empty() && c.now == c.max));
-                decide(Part::Ring(key, c.now), known);
+                decide(ImportedValue::Ring(key, c.now), known);
             }
         }
     }
@@ -94,7 +94,7 @@ fn interface(s: &Snapshot, n: &Nic, out: &mut Imported) {
                 defaults.and_then(|d| d.coalesce.iter().find(|(k, _)| k == name)).map(|(_, v)| v.contains(now));
             let plain = !name.contains("-profile.");
             if !chosen && plain && (*now != 0 || default == Some(false)) {
-                decide(Part::Coalesce(name.clone(), *now), default);
+                decide(ImportedValue::Coalesce(name.clone(), *now), default);
             }
         }
     }
@@ -118,7 +118,7 @@ fn listed(all: &[(String, String)]) -> String {
 }
 
 /// The numbers of channels, and whether they are defaults. `None`: unknown. A number that cannot be changed is a default.
-fn channels(c: &Channels, cpus: u32, each_cpu: bool) -> Vec<(Part, Option<bool>)> {
+fn channels(c: &Channels, cpus: u32, each_cpu: bool) -> Vec<(ImportedValue, Option<bool>)> {
     let all = [("combined", c.combined), ("rx", c.rx), ("tx", c.tx)];
     let all = all.into_iter().filter_map(|(k, c)| Some((k, c?))).filter(|(_, c)| c.now > 0 && c.max > 0);
     all.map(|(key, c)| {
@@ -127,7 +127,7 @@ fn channels(c: &Channels, cpus: u32, each_cpu: bool) -> Vec<(Part, Option<bool>)
             () if each_cpu && key == "combined" => Some(c.now == c.max.min(cpus)),
             () => None,
         };
-        (Part::Channels(key, c.now), default)
+        (ImportedValue::Channels(key, c.now), default)
     })
     .collect()
 }

@@ -6,7 +6,7 @@
 use ringwise_kfmt::{cpulist, cpumask};
 use ringwise_model::{ConfiguredBy, CpuSet, Snapshot};
 
-use super::{ForeignFile, Imported, Part};
+use super::{ForeignFile, Imported, ImportedValue};
 
 /// Variables whose value is a list of arguments: of upstream's unit, of Debian's, of older Fedora's.
 const ARGUMENTS: [&str; 3] = ["IRQBALANCE_ARGS", "OPTIONS", "IRQBALANCE_OPTIONS"];
@@ -88,7 +88,7 @@ pub(super) fn exclude(cpus: &CpuSet, by: &ConfiguredBy, s: &Snapshot, out: &mut 
         return out.leave(by, format!("CPUs {cpus}"), "no CPU would be left for queues");
     }
     if !cpus.is_empty() {
-        out.add(None, Part::ExcludeCpus(cpus), by);
+        out.add(None, ImportedValue::ExcludeCpus(cpus), by);
     }
 }
 

@@ -4,7 +4,7 @@ use ringwise_model::order::Order;
 use ringwise_model::{ConfiguredBy, Nic, Snapshot};
 
 use super::words::{Group, number, part, switch};
-use super::{ForeignFile, Imported, Part, devices};
+use super::{ForeignFile, Imported, ImportedValue, devices};
 use crate::export::{FEATURE_WORDS, link as exported};
 use crate::spec;
 use crate::words::glob_matches;
@@ -126,7 +126,7 @@ fn setting(key: &str, value: &str, n: &Nic, by: &ConfiguredBy, out: &mut Importe
     }
 }
 
-fn read(key: &str, value: &str, n: &Nic) -> Result<Part, String> {
+fn read(key: &str, value: &str, n: &Nic) -> Result<ImportedValue, String> {
     let counted = |group: Group, word: &str, max: Option<u32>| match value {
         "max" => part(group, word, &max.ok_or("the maximum of the device is unknown")?.to_string()),
         v => part(group, word, v),
@@ -142,18 +142,20 @@ fn read(key: &str, value: &str, n: &Nic) -> Result<Part, String> {
         "RxFlowControl" => part(Group::Pause, "rx", value),
         "TxFlowControl" => part(Group::Pause, "tx", value),
         "AutoNegotiationFlowControl" => part(Group::Pause, "autoneg", value),
-        "TransmitChecksumOffload" => Ok(Part::Feature("tx".into(), switch(value)?)),
+        "TransmitChecksumOffload" => Ok(ImportedValue::Feature("tx".into(), switch(value)?)),
         _ => {
             if let Some(k) = spec::COALESCE.keys.iter().find(|k| exported::parameter(k.name) == Some(key)) {
                 return match () {
-                    () if key.starts_with("Use") => Ok(Part::Coalesce(k.name.into(), u32::from(switch(value)?))),
-                    () if key.ends_with("Sec") => Ok(Part::Coalesce(k.name.into(), usecs(value)?)),
-                    () => Ok(Part::Coalesce(k.name.into(), number(value)?)),
+                    () if key.starts_with("Use") => {
+                        Ok(ImportedValue::Coalesce(k.name.into(), u32::from(switch(value)?)))
+                    }
+                    () if key.ends_with("Sec") => Ok(ImportedValue::Coalesce(k.name.into(), usecs(value)?)),
+                    () => Ok(ImportedValue::Coalesce(k.name.into(), number(value)?)),
                 };
             }
             let names = FEATURE_WORDS.iter().map(|(.., kernel)| *kernel).chain(MORE_FEATURES);
             match names.into_iter().find(|f| exported::feature(f) == Some(key)) {
-                Some(f) => Ok(Part::Feature(f.to_string(), switch(value)?)),
+                Some(f) => Ok(ImportedValue::Feature(f.to_string(), switch(value)?)),
                 None => Err("ringwise has no such setting".into()),
             }
         }
@@ -217,7 +219,7 @@ mod tests {
             } else {
                 "1"
             };
-            assert_eq!(read(k.1, value, &s.nics[0]), Ok(Part::Coalesce(k.0.into(), 1)), "{}", k.1);
+            assert_eq!(read(k.1, value, &s.nics[0]), Ok(ImportedValue::Coalesce(k.0.into(), 1)), "{}", k.1);
         }
         for key in [
             "GenericReceiveOffload",
@@ -234,7 +236,7 @@ mod tests {
             "TransmitVLANSTAGHardwareAcceleration",
         ] {
             let s = ringwise_testkit::machines::ten()[0].snapshot();
-            assert!(matches!(read(key, "false", &s.nics[0]), Ok(Part::Feature(_, false))), "{key}");
+            assert!(matches!(read(key, "false", &s.nics[0]), Ok(ImportedValue::Feature(_, false))), "{key}");
         }
     }
 }

@@ -24,14 +24,14 @@ mod tuned;
 mod words;
 mod yaml;
 
-pub use choose::{Choice, Chosen, Conflict, choose};
+pub use choose::{Chosen, ChosenSetting, Conflict, choose};
 pub use in_effect::in_effect;
 pub use irqbalance::irqbalance;
 pub use link::link;
 pub use network_manager::network_manager;
 pub use nmstate::nmstate;
 pub use not_imported::not_imported;
-pub use part::{Part, Present};
+pub use part::{ImportedValue, PresentValue};
 pub use perftune::perftune;
 pub use print::print;
 pub use tuned::tuned;
@@ -54,11 +54,11 @@ pub struct ForeignFile {
 
 /// A setting, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundSetting {
     /// The interface. `None`: a setting of the host.
     pub dev: Option<String>,
     /// The setting and its value.
-    pub part: Part,
+    pub part: ImportedValue,
     /// The line of a file, or the host itself.
     pub by: ConfiguredBy,
 }
@@ -88,15 +88,15 @@ pub struct Imported {
     /// The goal of the file. Interrupts and XPS masks are settings only where it would change them.
     pub goal: Goal,
     /// Settings, in the order in which they were found.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundSetting>,
     /// What has no equivalent, or was not understood.
     pub not_carried: Vec<NotCarried>,
 }
 
 impl Imported {
     /// Adds a setting.
-    pub fn add(&mut self, dev: Option<&str>, part: Part, by: &ConfiguredBy) {
-        self.found.push(Found { dev: dev.map(str::to_string), part, by: by.clone() });
+    pub fn add(&mut self, dev: Option<&str>, part: ImportedValue, by: &ConfiguredBy) {
+        self.found.push(FoundSetting { dev: dev.map(str::to_string), part, by: by.clone() });
     }
 
     /// Lists something that is not carried over.
@@ -124,7 +124,7 @@ impl ForeignFile {
     }
 
     /// The settings of a file with sections; none if the file is too large, which is listed.
-    fn settings(&self, out: &mut Imported) -> Vec<ini::Setting> {
+    fn settings(&self, out: &mut Imported) -> Vec<ini::IniSetting> {
         if self.is_too_large(out) { Vec::new() } else { ini::parse(&self.text) }
     }
 

@@ -24,7 +24,7 @@ pub fn network_manager(file: &ForeignFile, s: &Snapshot, out: &mut Imported) {
             "it has no section [connection]; expected a connection file of NetworkManager (nm-settings-keyfile(5))";
         return out.refuse(&file.at(first.line), why);
     }
-    let ours: Vec<&ini::Setting> = all.iter().filter(|s| s.section == "ethtool").collect();
+    let ours: Vec<&ini::IniSetting> = all.iter().filter(|s| s.section == "ethtool").collect();
     let Some(first) = ours.first() else { return };
     let value = |sections: &[&str], key: &str| {
         all.iter().find(|s| sections.contains(&s.section.as_str()) && s.key == key).map(|s| s.value.as_str())

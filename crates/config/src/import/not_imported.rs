@@ -3,11 +3,11 @@
 use ringwise_kfmt::sysctl;
 use ringwise_model::{ConfiguredBy, Nic, Snapshot};
 
-use super::{Chosen, NotCarried, Part, devices};
+use super::{Chosen, ImportedValue, NotCarried, devices};
 
 /// Lists sysctls and RFS tables that differ from the kernel's defaults and are not in the file, and what is not compared.
 pub fn not_imported(s: &Snapshot, out: &mut Chosen) {
-    let in_file = |name: &str| out.choices.iter().any(|c| matches!(&c.part, Part::Sysctl(n, _) if n == name));
+    let in_file = |name: &str| out.choices.iter().any(|c| matches!(&c.part, ImportedValue::Sysctl(n, _) if n == name));
     let differs = |name: &str, value: &str| sysctl::is_default(name, value) == Some(false) && !in_file(name);
     let known = s.host.sysctls.iter().filter_map(|(name, value)| Some((name, value.known()?)));
     let mut sysctls: Vec<String> =
@@ -66,9 +66,9 @@ mod tests {
     use ringwise_model::Fact;
 
     use super::*;
-    use crate::import::Choice;
+    use crate::import::ChosenSetting;
 
-    fn listed(s: &Snapshot, choices: Vec<Choice>) -> Vec<String> {
+    fn listed(s: &Snapshot, choices: Vec<ChosenSetting>) -> Vec<String> {
         let mut out = Chosen { choices, ..Chosen::default() };
         not_imported(s, &mut out);
         out.not_carried.iter().map(|n| n.what.clone()).collect()
@@ -87,8 +87,8 @@ mod tests {
         assert_eq!(listed(&s, Vec::new()), [sysctls, REST]);
 
         // What a file sets is in the result.
-        let part = Part::Sysctl("net.core.netdev_budget".into(), "600".into());
-        let choice = Choice { dev: None, part, by: Vec::new() };
+        let part = ImportedValue::Sysctl("net.core.netdev_budget".into(), "600".into());
+        let choice = ChosenSetting { dev: None, part, by: Vec::new() };
         assert_eq!(listed(&s, vec![choice]), ["net.core.netdev_max_backlog 5000", REST]);
 
         let unknown = Fact::unknown("/proc/sys/net/core/netdev_budget", "Permission denied");

@@ -7,7 +7,7 @@ use crate::words::glob_matches;
 
 /// One value of an interface or of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ImportedValue {
     /// A number of channels: `combined`, `rx` or `tx`.
     Channels(&'static str, u32),
     /// A ring parameter, by its key.
@@ -32,18 +32,18 @@ pub enum Part {
     ExcludeCpus(CpuSet),
 }
 
-/// The present value of the setting that a [`Part`] names.
+/// The present value of the setting that a [`ImportedValue`] names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Present {
+pub enum PresentValue {
     /// The host has this value.
-    Value(Part),
+    Value(ImportedValue),
     /// The device has no such setting.
     NotSupported,
     /// It was not read, or the setting is one of ringwise.
     Unknown,
 }
 
-impl Part {
+impl ImportedValue {
     /// The key in the configuration file; two parts with the same key configure the same.
     pub fn key(&self) -> String {
         match self {
@@ -97,21 +97,21 @@ impl Part {
     }
 
     /// The value of the same setting on the host.
-    pub fn present(&self, s: &Snapshot, nic: Option<&Nic>) -> Present {
+    pub fn present(&self, s: &Snapshot, nic: Option<&Nic>) -> PresentValue {
         match (self, nic) {
             (Self::Sysctl(name, _), _) => {
                 let value = s.host.sysctls.get(name).and_then(|f| f.known());
-                value.map_or(Present::Unknown, |v| {
+                value.map_or(PresentValue::Unknown, |v| {
                     let words: Vec<&str> = v.split_whitespace().collect();
-                    Present::Value(Self::Sysctl(name.clone(), words.join(" ")))
+                    PresentValue::Value(Self::Sysctl(name.clone(), words.join(" ")))
                 })
             }
             (_, Some(n)) => self.of_nic(n),
-            (_, None) => Present::Unknown,
+            (_, None) => PresentValue::Unknown,
         }
     }
 
-    fn of_nic(&self, n: &Nic) -> Present {
+    fn of_nic(&self, n: &Nic) -> PresentValue {
         match self {
             Self::Channels(k, _) => of(&n.channels, |c| {
                 let count = match *k {
@@ -143,28 +143,28 @@ impl Part {
             }),
             Self::IrqCpus(q, _) => {
                 let vector = n.vector_of(Dir::Rx, *q).or(n.vector_of(Dir::Tx, *q));
-                vector.map_or(Present::NotSupported, |v| of(&v.asked, |c| Some(Self::IrqCpus(*q, c.clone()))))
+                vector.map_or(PresentValue::NotSupported, |v| of(&v.asked, |c| Some(Self::IrqCpus(*q, c.clone()))))
             }
             Self::XpsCpus(q, _) => n
                 .tx_queues
                 .iter()
                 .find(|t| t.id == *q)
-                .map_or(Present::NotSupported, |t| of(&t.xps_cpus, |c| Some(Self::XpsCpus(*q, c.clone())))),
+                .map_or(PresentValue::NotSupported, |t| of(&t.xps_cpus, |c| Some(Self::XpsCpus(*q, c.clone())))),
             Self::RpsCpus(q, _) => n
                 .rx_queues
                 .iter()
                 .find(|r| r.id == *q)
-                .map_or(Present::NotSupported, |r| of(&r.rps_cpus, |c| Some(Self::RpsCpus(*q, c.clone())))),
-            Self::Sysctl(..) | Self::Cpus(_) | Self::ExcludeCpus(_) => Present::Unknown,
+                .map_or(PresentValue::NotSupported, |r| of(&r.rps_cpus, |c| Some(Self::RpsCpus(*q, c.clone())))),
+            Self::Sysctl(..) | Self::Cpus(_) | Self::ExcludeCpus(_) => PresentValue::Unknown,
         }
     }
 }
 
-fn of<T>(fact: &Fact<T>, get: impl Fn(&T) -> Option<Part>) -> Present {
+fn of<T>(fact: &Fact<T>, get: impl Fn(&T) -> Option<ImportedValue>) -> PresentValue {
     match fact.known() {
-        Some(t) => get(t).map_or(Present::NotSupported, Present::Value),
-        None if fact.is_absent() => Present::NotSupported,
-        None => Present::Unknown,
+        Some(t) => get(t).map_or(PresentValue::NotSupported, PresentValue::Value),
+        None if fact.is_absent() => PresentValue::NotSupported,
+        None => PresentValue::Unknown,
     }
 }
 

@@ -8,7 +8,7 @@ use ringwise_model::{CpuSet, Snapshot};
 
 use super::words::{Group, part};
 use super::yaml::{self, Node};
-use super::{ForeignFile, Imported, Part, devices};
+use super::{ForeignFile, Imported, ImportedValue, devices};
 
 /// Options of the network, and those of disks that a file may have alone (`get_options_file_contents` of perftune.py).
 const KEYS: [&str; 9] = ["tune", "nic", "mode", "irq_cpu_mask", "cpu_mask", "num_rx_queues", "arfs", "dir", "dev"];
@@ -114,7 +114,7 @@ fn cpus(file: &ForeignFile, root: &Node, s: &Snapshot, out: &mut Imported) {
         return out.leave(&by, "the CPUs of interrupts", "none of them is online");
     }
     if cpus != s.topology.online {
-        out.add(None, Part::Cpus(cpus), &by);
+        out.add(None, ImportedValue::Cpus(cpus), &by);
     }
     let others: Vec<&str> = {
         let tuned = nics(root, s);

@@ -6,11 +6,11 @@ use ringwise_model::natural;
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, CpuSet, Goal, Knob, Snapshot, Wish};
 
-use super::{Choice, Chosen, Part, place};
+use super::{Chosen, ChosenSetting, ImportedValue, place};
 use crate::merge;
 use crate::print::{print_host_keys, print_knobs};
 use crate::set::quote;
-use crate::value::{Config, Entry, HostPart, Matcher};
+use crate::value::{Config, HostPart, InterfaceEntry, Matcher};
 use crate::words::is_glob;
 
 impl Chosen {
@@ -21,7 +21,7 @@ impl Chosen {
         let mut out = Config { host, ..Config::default() };
         for (dev, parts) in self.by_interface() {
             let wishes = wishes(parts);
-            out.entries.push(Entry { matcher: matcher(s, dev), wishes, ..Entry::default() });
+            out.entries.push(InterfaceEntry { matcher: matcher(s, dev), wishes, ..InterfaceEntry::default() });
         }
         out
     }
@@ -31,14 +31,14 @@ impl Chosen {
         ConfiguredBy::Text { text: format!("choice {at}") }
     }
 
-    fn host_part(&self, wanted: impl Fn(&Choice) -> bool) -> HostPart {
+    fn host_part(&self, wanted: impl Fn(&ChosenSetting) -> bool) -> HostPart {
         let mine: Vec<Numbered<'_>> =
             self.choices.iter().enumerate().filter(|(_, c)| c.dev.is_none() && wanted(c)).collect();
-        let set = |get: fn(&Part) -> Option<&CpuSet>| mine.iter().find_map(|(_, c)| get(&c.part)).cloned();
+        let set = |get: fn(&ImportedValue) -> Option<&CpuSet>| mine.iter().find_map(|(_, c)| get(&c.part)).cloned();
         HostPart {
             goal: None,
-            cpus: set(|p| if let Part::Cpus(c) = p { Some(c) } else { None }),
-            exclude_cpus: set(|p| if let Part::ExcludeCpus(c) = p { Some(c) } else { None }),
+            cpus: set(|p| if let ImportedValue::Cpus(c) = p { Some(c) } else { None }),
+            exclude_cpus: set(|p| if let ImportedValue::ExcludeCpus(c) = p { Some(c) } else { None }),
             wishes: wishes(mine.iter().copied()),
             ..HostPart::default()
         }
@@ -67,7 +67,7 @@ impl Chosen {
 }
 
 /// A choice with its number.
-type Numbered<'a> = (usize, &'a Choice);
+type Numbered<'a> = (usize, &'a ChosenSetting);
 
 /// Parts of one setting (`rings.rx` and `rings.tx`) become one wish, and so do queues with the same CPUs.
 fn wishes<'a>(choices: impl IntoIterator<Item = Numbered<'a>>) -> Vec<Wish> {
@@ -134,11 +134,11 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
     out += "\n[host]\n";
     let why = if c.goal == Goal::default() { "the default goal" } else { "the requested goal" };
     line(&mut out, &format!("goal = {}", quote(c.goal.name())), why);
-    for choice in c.choices.iter().filter(|c| c.dev.is_none() && !matches!(c.part, Part::Sysctl(..))) {
+    for choice in c.choices.iter().filter(|c| c.dev.is_none() && !matches!(c.part, ImportedValue::Sysctl(..))) {
         let text = print_host_keys(&c.host_part(|x| x == choice));
         line(&mut out, text.trim_end(), &places([choice]));
     }
-    let sysctls = c.choices.iter().enumerate().filter(|(_, c)| matches!(c.part, Part::Sysctl(..)));
+    let sysctls = c.choices.iter().enumerate().filter(|(_, c)| matches!(c.part, ImportedValue::Sysctl(..)));
     let sysctls: Vec<Numbered<'_>> = sysctls.collect();
     if !sysctls.is_empty() {
         let text = print_host_keys(&HostPart { wishes: wishes(sysctls.iter().copied()), ..HostPart::default() });
@@ -154,7 +154,7 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
         for key in keys {
             let mine = || choices.iter().copied().filter(|(_, c)| head(&c.part) == key);
             explain(&mut out, c.goal, mine().map(|(_, c)| c));
-            let text = print_knobs(&Entry { wishes: wishes(mine()), ..Entry::default() });
+            let text = print_knobs(&InterfaceEntry { wishes: wishes(mine()), ..InterfaceEntry::default() });
             line(&mut out, text.trim_end(), &places(mine().map(|(_, c)| c)));
         }
     }
@@ -165,11 +165,11 @@ pub fn print(c: &Chosen, s: &Snapshot, notes: &[String]) -> String {
 
 /// Comments above a line that holds on to a layout: what its keys and values are, where they are from, and what the goal
 /// would do without it.
-fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a Choice>) {
-    let choices: Vec<&Choice> = choices.collect();
+fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a ChosenSetting>) {
+    let choices: Vec<&ChosenSetting> = choices.collect();
     let what = match choices.first().map(|c| &c.part) {
-        Some(Part::IrqCpus(..)) => "Queue = CPU of its interrupt",
-        Some(Part::XpsCpus(..)) => "Transmit queue = CPUs that send through it (XPS)",
+        Some(ImportedValue::IrqCpus(..)) => "Queue = CPU of its interrupt",
+        Some(ImportedValue::XpsCpus(..)) => "Transmit queue = CPUs that send through it (XPS)",
         _ => return,
     };
     let found = choices.iter().all(|c| c.by.iter().all(|by| *by == ConfiguredBy::InEffect));
@@ -179,12 +179,12 @@ fn explain<'a>(out: &mut String, goal: Goal, choices: impl Iterator<Item = &'a C
 }
 
 /// The key of the line on which a part is printed.
-fn head(p: &Part) -> String {
+fn head(p: &ImportedValue) -> String {
     p.key().split('.').next().unwrap_or_default().to_string()
 }
 
 /// Where the values of one line are from. With several places, each is named with its keys.
-fn places<'a>(choices: impl IntoIterator<Item = &'a Choice>) -> String {
+fn places<'a>(choices: impl IntoIterator<Item = &'a ChosenSetting>) -> String {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();
     for c in choices {
         let by: Vec<String> = c.by.iter().map(place).collect();
@@ -229,7 +229,7 @@ mod tests {
         let by = ConfiguredBy::File { path: "/etc/x\n[host]\ngoal = \"rpc\"".into(), line: 1 };
         let s = ringwise_testkit::machines::ten()[0].snapshot();
         let dev = s.nics[0].name().to_string();
-        let choice = Choice { dev: Some(dev), part: Part::Ring("rx", 512), by: vec![by] };
+        let choice = ChosenSetting { dev: Some(dev), part: ImportedValue::Ring("rx", 512), by: vec![by] };
         let text = print(&Chosen { choices: vec![choice], ..Chosen::default() }, &s, &["a\nb".into()]);
         assert_eq!(text.matches("\n[host]\n").count(), 1, "{text}");
         let config = crate::parse("x.toml", &text).unwrap();

@@ -8,7 +8,7 @@ use ringwise_kfmt::{cpulist, ini, sysctl};
 use ringwise_model::{ConfiguredBy, Nic, Snapshot};
 
 use super::words::{Group, part};
-use super::{ForeignFile, Imported, Part, devices, irqbalance};
+use super::{ForeignFile, Imported, ImportedValue, devices, irqbalance};
 
 /// An option of a section with its place.
 struct Set {
@@ -58,7 +58,7 @@ pub fn tuned(files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
     let mut order: Vec<String> = Vec::new();
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
     for f in files {
-        for ini::Setting { section, key, value, line } in f.settings(out) {
+        for ini::IniSetting { section, key, value, line } in f.settings(out) {
             if section.is_empty() || section == "variables" {
                 variables.insert(key, value);
                 continue;
@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
                     for n in nics {
                         // tuned sets combined channels if the device has no others, and the reverse.
                         let part = match part {
-                            Part::Channels(_, count) => Part::Channels(kind(n, &part), count),
+                            ImportedValue::Channels(_, count) => ImportedValue::Channels(kind(n, &part), count),
                             ref other => other.clone(),
                         };
                         self.out.add(Some(n.name()), part, by);
@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
         let mut others: Vec<&str> = Vec::new();
         let mut first = None;
         for (key, set) in self.section.iter().filter(|(k, _)| !ABOUT.contains(&k.as_str())) {
-            let Some(takes) = sysctl::takes(key) else {
+            let Some(takes) = sysctl::kind_of(key) else {
                 others.push(key);
                 first.get_or_insert(&set.by);
                 continue;
@@ -206,7 +206,7 @@ impl Reader<'_, '_> {
                 // `>4096` raises a value, but does not lower it.
                 let value = value.trim_start_matches('>').trim_matches('"').to_string();
                 match takes.good(&value) {
-                    true => self.out.add(None, Part::Sysctl(key.clone(), value), &set.by),
+                    true => self.out.add(None, ImportedValue::Sysctl(key.clone(), value), &set.by),
                     false => self.out.leave(&set.by, format!("{key}={value}"), format!("expected {}", takes.right())),
                 }
             }
@@ -246,8 +246,8 @@ impl Reader<'_, '_> {
 }
 
 /// The kind of channels that the device has.
-fn kind(n: &Nic, wanted: &Part) -> &'static str {
-    let Part::Channels(wanted, _) = wanted else { return "combined" };
+fn kind(n: &Nic, wanted: &ImportedValue) -> &'static str {
+    let ImportedValue::Channels(wanted, _) = wanted else { return "combined" };
     let Some(c) = n.channels.known() else { return wanted };
     let has = |c: Option<ringwise_model::Count>| c.is_some_and(|c| c.max > 0);
     match *wanted {

@@ -2,7 +2,7 @@
 
 use ringwise_model::{RingKind, RingPart};
 
-use super::Part;
+use super::ImportedValue;
 use crate::spec;
 
 /// The groups of settings that ethtool has: `-L`, `-G`, `-C`, `-A`, `-K`.
@@ -18,7 +18,7 @@ pub(super) enum Group {
 const NO_SUCH: &str = "ringwise has no such setting";
 
 /// A setting in ethtool's words. The error is the reason why it is not carried over.
-pub(super) fn part(group: Group, word: &str, value: &str) -> Result<Part, String> {
+pub(super) fn part(group: Group, word: &str, value: &str) -> Result<ImportedValue, String> {
     match group {
         Group::Channels => {
             let key = ["combined", "rx", "tx"].into_iter().find(|k| *k == word).ok_or(NO_SUCH)?;
@@ -26,7 +26,7 @@ pub(super) fn part(group: Group, word: &str, value: &str) -> Result<Part, String
             if !(1..=4096).contains(&n) {
                 return Err("expected 1 to 4096 channels".into());
             }
-            Ok(Part::Channels(key, n))
+            Ok(ImportedValue::Channels(key, n))
         }
         Group::Ring => {
             let part = RingPart::ALL.iter().find(|p| p.word == word).ok_or(NO_SUCH)?;
@@ -37,7 +37,7 @@ pub(super) fn part(group: Group, word: &str, value: &str) -> Result<Part, String
             if n == 0 && matches!(part.kind, RingKind::Size | RingKind::Number(1)) {
                 return Err("expected at least 1".into());
             }
-            Ok(Part::Ring(part.key, n))
+            Ok(ImportedValue::Ring(part.key, n))
         }
         Group::Coalesce => {
             let name = parameter(word);
@@ -45,18 +45,18 @@ pub(super) fn part(group: Group, word: &str, value: &str) -> Result<Part, String
                 return Err(NO_SUCH.into());
             }
             let on = name.starts_with("use-").then(|| switch(value).map(u32::from));
-            Ok(Part::Coalesce(name, on.unwrap_or_else(|| number(value))?))
+            Ok(ImportedValue::Coalesce(name, on.unwrap_or_else(|| number(value))?))
         }
         Group::Pause => {
             let key = ["autoneg", "rx", "tx"].into_iter().find(|k| *k == word).ok_or(NO_SUCH)?;
-            Ok(Part::Pause(key, switch(value)?))
+            Ok(ImportedValue::Pause(key, switch(value)?))
         }
         Group::Feature => {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             if word.is_empty() || !word.chars().all(plain) {
                 return Err("this is not the name of a feature".into());
             }
-            Ok(Part::Feature(word.to_string(), switch(value)?))
+            Ok(ImportedValue::Feature(word.to_string(), switch(value)?))
         }
     }
 }
@@ -91,12 +91,21 @@ mod tests {
     #[test]
     fn words_of_ethtool_and_of_netlink() {
         let of = |g, w, v| part(g, w, v);
-        assert_eq!(of(Group::Coalesce, "rx-frames-irq", "5"), Ok(Part::Coalesce("rx-max-frames-irq".into(), 5)));
-        assert_eq!(of(Group::Coalesce, "adaptive-rx", "off"), Ok(Part::Coalesce("use-adaptive-rx".into(), 0)));
-        assert_eq!(of(Group::Coalesce, "sample-interval", "1"), Ok(Part::Coalesce("rate-sample-interval".into(), 1)));
-        assert_eq!(of(Group::Coalesce, "tx-aggr-max-frames", "1"), Ok(Part::Coalesce("tx-aggr-max-frames".into(), 1)));
-        assert_eq!(of(Group::Ring, "tx-push", "on"), Ok(Part::Ring("tx_push", 1)));
-        assert_eq!(of(Group::Ring, "rx", "1"), Ok(Part::Ring("rx", 1)));
+        assert_eq!(
+            of(Group::Coalesce, "rx-frames-irq", "5"),
+            Ok(ImportedValue::Coalesce("rx-max-frames-irq".into(), 5))
+        );
+        assert_eq!(of(Group::Coalesce, "adaptive-rx", "off"), Ok(ImportedValue::Coalesce("use-adaptive-rx".into(), 0)));
+        assert_eq!(
+            of(Group::Coalesce, "sample-interval", "1"),
+            Ok(ImportedValue::Coalesce("rate-sample-interval".into(), 1))
+        );
+        assert_eq!(
+            of(Group::Coalesce, "tx-aggr-max-frames", "1"),
+            Ok(ImportedValue::Coalesce("tx-aggr-max-frames".into(), 1))
+        );
+        assert_eq!(of(Group::Ring, "tx-push", "on"), Ok(ImportedValue::Ring("tx_push", 1)));
+        assert_eq!(of(Group::Ring, "rx", "1"), Ok(ImportedValue::Ring("rx", 1)));
         assert!(of(Group::Ring, "rx", "on").is_err() && of(Group::Ring, "rx", "0").is_err());
         assert!(of(Group::Channels, "rx", "0").is_err() && of(Group::Channels, "rx", "4097").is_err());
         assert!(of(Group::Ring, "rx-mini", "1").is_err() && of(Group::Channels, "other", "1").is_err());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
+use ringwise_adapt::buckets::{CountMethod, EntryEvidence, ReceivedByEntry};
 use ringwise_sys::{CountEntries, EntryCounts, Host, Result};
 
 use super::headers::HeaderSampling;
@@ -53,7 +53,7 @@ impl CountingAll {
         let counts = self.counter.read()?.since(&self.first);
         let duration = host.since_boot().saturating_sub(self.since);
         let unknown_queue = counts.entries.iter().map(|e| e.unknown_queue).sum();
-        let entry = |e: &ringwise_sys::EntryCount| EntryCount {
+        let entry = |e: &ringwise_sys::EntryCount| ReceivedByEntry {
             packets: e.packets,
             segments: segments.then_some(e.segments),
             bytes: e.bytes,

@@ -21,13 +21,13 @@ pub struct LoadFinding {
     /// Seconds since 1970.
     pub unix_time: u64,
     /// What was found.
-    pub finding: Finding,
+    pub finding: FollowFinding,
 }
 
 /// What was found. Loads are shares of the time of a CPU, in percent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finding {
+pub enum FollowFinding {
     /// The load is uneven, and no better table was found yet.
     Uneven {
         /// The CPU that is busiest with packets.
@@ -336,7 +336,7 @@ fn whole(percent: f64) -> u32 {
     percent.round().clamp(0.0, 100_000.0) as u32
 }
 
-impl Finding {
+impl FollowFinding {
     /// Of a load that is suspect.
     pub(crate) fn uneven(why: SuspectReason, why_not: Option<String>) -> Self {
         match why {
@@ -479,7 +479,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for FollowFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uneven { cpu, busy_percent, mean_percent, why_not } => {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ringwise_adapt::buckets::{CountMethod, EntryCount, EntryEvidence};
+use ringwise_adapt::buckets::{CountMethod, EntryEvidence, ReceivedByEntry};
 use ringwise_flow::{Steering, Tuple};
 use ringwise_kfmt::packet;
 use ringwise_observe::sampling_divisor;
@@ -26,21 +26,21 @@ const LOST_PERCENT: u64 = 1;
 #[derive(Debug)]
 struct EntryTally {
     steering: Steering,
-    entries: Vec<EntryCount>,
+    entries: Vec<ReceivedByEntry>,
     unhashed: u64,
     unknown_queue: u64,
 }
 
 impl EntryTally {
     fn new(steering: Steering) -> Self {
-        let entries = vec![EntryCount { segments: Some(0), ..EntryCount::default() }; steering.table().len()];
+        let entries = vec![ReceivedByEntry { segments: Some(0), ..ReceivedByEntry::default() }; steering.table().len()];
         Self { steering, entries, unhashed: 0, unknown_queue: 0 }
     }
 
     /// Adds a packet that begins with `head`, and was merged from `segments` frames with `bytes` bytes together. `queue`: by which it
     /// came.
     fn add(&mut self, queue: Option<u32>, head: &[u8], segments: u64, bytes: u64) {
-        let tuple = packet::seen(ETHERNET, head).ok().map(|p| Tuple::of_packet(&p));
+        let tuple = packet::parse_frame(ETHERNET, head).ok().map(|p| Tuple::of_packet(&p));
         let Some(at) = tuple.and_then(|t| self.steering.bucket(&t)) else {
             self.unhashed += 1;
             return;

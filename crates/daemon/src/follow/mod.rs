@@ -22,7 +22,7 @@ use std::time::Duration;
 use ringwise_adapt::buckets::{CountMethod, EntryEvidence};
 use ringwise_adapt::limits::OneAtATime;
 use ringwise_adapt::moves::{InterruptMove, Moves, RpsMove, TableMove};
-use ringwise_adapt::{Action, Adapter, Forbidden, Mask, Permitted, RestReason, Settled, Signals};
+use ringwise_adapt::{Adapter, AdapterAction, Forbidden, Mask, Permitted, RestReason, Settled, Signals};
 use ringwise_discover::flow_path::host_key;
 use ringwise_discover::{Options, device, snapshot, table_now};
 use ringwise_kfmt::cpumask;
@@ -39,7 +39,7 @@ use facts::{Facts, facts};
 use headers::HeaderSampling;
 use sample::{Reading, followed, may_be_suspect, packets_by_cpu, sample, served};
 
-pub use finding::{EntryMove, Finding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
+pub use finding::{EntryMove, FollowFinding, GroupsChanged, InterruptMoved, LoadFinding, MaskChanged};
 pub(crate) use sample::OUT_OF_ORDER;
 
 /// How often the load is read.
@@ -84,10 +84,10 @@ pub(super) enum Subject {
 impl Subject {
     /// Whether the last finding, about this, is still the one that matters: interrupts and masks are looked at only when nothing can be
     /// done about the table.
-    fn outlasts(self, action: &Action) -> bool {
+    fn outlasts(self, action: &AdapterAction) -> bool {
         match action {
-            Action::Rest(RestReason::NoInterruptMoves | RestReason::MaskStays) => self != Self::Table,
-            Action::Suspect { .. } | Action::CountEntries { .. } => self == Self::BetterElsewhere,
+            AdapterAction::Rest(RestReason::NoInterruptMoves | RestReason::MaskStays) => self != Self::Table,
+            AdapterAction::Suspect { .. } | AdapterAction::CountEntries { .. } => self == Self::BetterElsewhere,
             _ => false,
         }
     }
@@ -127,7 +127,7 @@ pub(crate) struct Follow {
 /// What a second brought.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    pub findings: Vec<(String, Finding)>,
+    pub findings: Vec<(String, FollowFinding)>,
     pub notes: Vec<String>,
     pub writes: Vec<LoadWrite>,
 }
@@ -170,9 +170,9 @@ pub(crate) struct Rules<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WriteReason {
     /// A step; loads of the busiest CPU, and what is reported once it is written.
-    Better { before_percent: u32, predicted_percent: u32, finding: Finding },
+    Better { before_percent: u32, predicted_percent: u32, finding: FollowFinding },
     /// The last step did not help as predicted.
-    Restore { finding: Finding },
+    Restore { finding: FollowFinding },
 }
 
 impl Follow {
@@ -416,9 +416,9 @@ impl Followed {
         );
         // A restoration is written in any case: the step is in effect because it was requested before.
         let may = match &action {
-            Action::Propose(_) => turn.is_some_and(|t| t.acquire(dev, now)),
-            Action::Restore { .. } => true,
-            Action::Rest(RestReason::Judging { .. } | RestReason::WritePending) => false,
+            AdapterAction::Propose(_) => turn.is_some_and(|t| t.acquire(dev, now)),
+            AdapterAction::Restore { .. } => true,
+            AdapterAction::Rest(RestReason::Judging { .. } | RestReason::WritePending) => false,
             _ => {
                 turn.into_iter().for_each(|t| t.release(dev));
                 false
@@ -437,16 +437,16 @@ impl Followed {
         }
     }
 
-    fn write(&self, dev: &str, action: &Action) -> Option<LoadWrite> {
+    fn write(&self, dev: &str, action: &AdapterAction) -> Option<LoadWrite> {
         let (moves, why, reason) = match action {
-            Action::Propose(p) => {
-                let finding = Finding::moved(p);
+            AdapterAction::Propose(p) => {
+                let finding = FollowFinding::moved(p);
                 let (before_percent, predicted_percent) = finding.percent()?;
                 let why = WriteReason::Better { before_percent, predicted_percent, finding };
                 (&p.moves, why, MoveReason::of_step(&p.moves))
             }
-            Action::Restore { moves, why } => {
-                (moves, WriteReason::Restore { finding: Finding::taken_back(moves, *why) }, (*why).into())
+            AdapterAction::Restore { moves, why } => {
+                (moves, WriteReason::Restore { finding: FollowFinding::taken_back(moves, *why) }, (*why).into())
             }
             _ => return None,
         };
@@ -470,15 +470,15 @@ impl Followed {
         host: &Arc<dyn Host>,
         read: &Reading<'_>,
         packets_per_s: u64,
-        action: &Action,
+        action: &AdapterAction,
         news: &mut News,
     ) {
         let (now, dev) = (host.since_boot(), read.dev);
         match action {
-            Action::Rest(RestReason::TableUnknown | RestReason::CpusNotRead) if self.facts.is_none() => {
+            AdapterAction::Rest(RestReason::TableUnknown | RestReason::CpusNotRead) if self.facts.is_none() => {
                 self.read_facts(host, read, now, news);
             }
-            Action::Rest(
+            AdapterAction::Rest(
                 RestReason::Even
                 | RestReason::TooFewSamples { .. }
                 | RestReason::NoInterruptMoves
@@ -486,10 +486,10 @@ impl Followed {
             ) => {
                 (self.facts, self.counting) = (None, None);
             }
-            Action::CountEntries { method, until, .. } => {
+            AdapterAction::CountEntries { method, until, .. } => {
                 self.count(host, dev, (*method, packets_per_s), now, *until, news);
             }
-            Action::Propose(_) => self.adapter.settled(now, Settled::NotWritten),
+            AdapterAction::Propose(_) => self.adapter.settled(now, Settled::NotWritten),
             _ => self.counting = None,
         }
     }
@@ -561,17 +561,19 @@ impl Followed {
 }
 
 /// `None`: nothing that a person has to know.
-fn finding_of(action: &Action) -> Option<Finding> {
+fn finding_of(action: &AdapterAction) -> Option<FollowFinding> {
     match action {
-        Action::Rest(RestReason::Even | RestReason::NoInterruptMoves | RestReason::MaskStays) => Some(Finding::Even),
-        Action::CountEntries { why, .. } => Some(Finding::uneven(*why, None)),
-        Action::Suspect { why, waiting } => match waiting {
-            ringwise_adapt::Waiting::NotWritten { .. } => None,
-            waiting => Some(Finding::uneven(*why, Some(waiting.to_string()))),
+        AdapterAction::Rest(RestReason::Even | RestReason::NoInterruptMoves | RestReason::MaskStays) => {
+            Some(FollowFinding::Even)
+        }
+        AdapterAction::CountEntries { why, .. } => Some(FollowFinding::uneven(*why, None)),
+        AdapterAction::Suspect { why, waiting } => match waiting {
+            ringwise_adapt::StepWait::NotWritten { .. } => None,
+            waiting => Some(FollowFinding::uneven(*why, Some(waiting.to_string()))),
         },
-        Action::Propose(p) => Some(Finding::would_move(p)),
-        Action::Named { elephant } => Some(Finding::elephant(elephant)),
-        Action::Off { why, .. } => Some(Finding::Off { why: why.to_string() }),
+        AdapterAction::Propose(p) => Some(FollowFinding::would_move(p)),
+        AdapterAction::Named { elephant } => Some(FollowFinding::elephant(elephant)),
+        AdapterAction::Off { why, .. } => Some(FollowFinding::Off { why: why.to_string() }),
         _ => None,
     }
 }

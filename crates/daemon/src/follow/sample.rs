@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_adapt::Forbidden;
 use ringwise_adapt::interrupts::may_be_crowded;
-use ringwise_adapt::load::{CpuSample, QueueSample, Sample};
+use ringwise_adapt::load::{CpuLoadSample, LoadSample, QueueSample};
 use ringwise_model::{CpuCounter, CpuId, CpuSet, Dir, IrqId};
 use ringwise_observe::{CpuRates, Layout, QueueRates, Rates, Wiring};
 
@@ -94,7 +94,7 @@ pub(super) struct Reading<'a> {
 }
 
 /// The sample of one interface. Counters that were not read are unknown. `facts`: `None` before they are read.
-pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sample {
+pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> LoadSample {
     let cpus = served(r.wiring);
     let threads = r.wiring.threads.as_ref();
     // An interrupt that only wakes a thread does not decide where packets are processed.
@@ -130,7 +130,7 @@ pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sa
     let cpu = |c: CpuId| {
         let known = r.rates.cpus.get(&c).map(cpu_sample).unwrap_or_default();
         let sibling_percent = core(c.0).and_then(|_| beside(c));
-        (c.0, CpuSample { other_packets: others(c), core: core(c.0), sibling_percent, ..known })
+        (c.0, CpuLoadSample { other_packets: others(c), core: core(c.0), sibling_percent, ..known })
     };
     let permitted = facts.and(r.permitted).into_iter().flatten();
     let mask = r.machine.masks.get(r.dev).into_iter().flat_map(|m| m.applied.union(&m.helpers));
@@ -138,17 +138,17 @@ pub(super) fn sample(r: &Reading<'_>, facts: Option<&Facts>, at: Duration) -> Sa
     let cpus = cpus.values().flatten().copied().chain(more).map(cpu).collect();
     let drops = r.rates.links.get(r.dev).map(|l| l.drops).unwrap_or_default();
     let out_of_order = r.rates.traffic.get(OUT_OF_ORDER).copied();
-    Sample { at, cpus, queues, out_of_order, nic_drops: drops.nic, stack_drops: drops.stack }
+    LoadSample { at, cpus, queues, out_of_order, nic_drops: drops.nic, stack_drops: drops.stack }
 }
 
-fn cpu_sample(r: &CpuRates) -> CpuSample {
-    CpuSample {
+fn cpu_sample(r: &CpuRates) -> CpuLoadSample {
+    CpuLoadSample {
         // A load without the time of its NAPI threads would be too low.
         busy_percent: r.napi_threads_percent.and(r.busy_percent()),
         total_percent: r.idle_percent.map(|idle| (100.0 - idle).clamp(0.0, 100.0)),
         node: r.node.map(|n| n.0),
         backlog_drops: r.counts.get(CpuCounter::SoftnetDropped),
-        ..CpuSample::default()
+        ..CpuLoadSample::default()
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn packets_of_all_interfaces_by_cpu() {
         use crate::follow::tests::of_queue;
-        use ringwise_observe::{Flow, LinkRates};
+        use ringwise_observe::{DirectionRates, LinkRates};
 
         let wiring = |queues: &[(u32, u32)]| Wiring {
             rx: queues.iter().map(|(q, _)| (*q, Some(IrqId(100 + q)))).collect(),
@@ -170,7 +170,7 @@ mod tests {
         };
         let link = |packets: &[Option<u64>], all| LinkRates {
             queues: (0..).zip(packets).map(|(q, n)| QueueRates { packets: *n, ..of_queue(q) }).collect(),
-            rx: Flow { packets: all, ..Flow::default() },
+            rx: DirectionRates { packets: all, ..DirectionRates::default() },
             ..LinkRates::default()
         };
         let mut layout = Layout::default();

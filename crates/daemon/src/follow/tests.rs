@@ -7,10 +7,10 @@ use std::time::Duration;
 use ringwise_model::{CpuId, CpuSet, Dir, Fact};
 use ringwise_observe::{CpuRates, Layout, LinkRates, QueueRates, Rates};
 use ringwise_sys::{Clock, Host};
-use ringwise_testkit::sim::{Arrival, ArrivalQueue, Sim, build};
+use ringwise_testkit::sim::{ArrivalQueue, ArrivingPackets, Sim, build};
 
 use super::sample::{Reading, followed, served};
-use super::{Finding, Followed, News};
+use super::{FollowFinding, Followed, News};
 use crate::compared::LoadLayout;
 
 const DEV: &str = "eth0";
@@ -53,7 +53,8 @@ impl Rig {
             self.sim.sleep(Duration::from_secs(1));
             for hash in 1..=256u32 {
                 let packets = if table[hash as usize % table.len()] != 0 { 20 } else { 90 };
-                self.sim.receive(DEV, Arrival { hash, queue, packets, bytes: packets * 100, segments: packets });
+                self.sim
+                    .receive(DEV, ArrivingPackets { hash, queue, packets, bytes: packets * 100, segments: packets });
             }
             let rates = uneven(DEV, busy_cpu);
             let machine = &LoadLayout::default();
@@ -119,21 +120,25 @@ pub(crate) fn of_queue(queue: u32) -> QueueRates {
     }
 }
 
-fn moves(news: &News) -> Vec<&Finding> {
-    news.findings.iter().map(|(_, f)| f).filter(|f| matches!(f, Finding::WouldMove { .. })).collect()
+fn moves(news: &News) -> Vec<&FollowFinding> {
+    news.findings.iter().map(|(_, f)| f).filter(|f| matches!(f, FollowFinding::WouldMove { .. })).collect()
 }
 
 #[test]
 fn an_uneven_load_leads_to_a_better_table() {
     let mut rig = Rig::new();
     let calm = rig.seconds(5, ArrivalQueue::ByTable);
-    assert!(calm.findings.iter().all(|(_, f)| *f == Finding::Even), "five seconds are too few: {:?}", calm.findings);
+    assert!(
+        calm.findings.iter().all(|(_, f)| *f == FollowFinding::Even),
+        "five seconds are too few: {:?}",
+        calm.findings
+    );
     let news = rig.seconds(12, ArrivalQueue::ByTable);
-    let uneven = news.findings.iter().find(|(_, f)| *f != Finding::Even);
-    let Some((_, Finding::Uneven { cpu, busy_percent: Some(90), .. })) = uneven else { panic!("{uneven:?}") };
+    let uneven = news.findings.iter().find(|(_, f)| *f != FollowFinding::Even);
+    let Some((_, FollowFinding::Uneven { cpu, busy_percent: Some(90), .. })) = uneven else { panic!("{uneven:?}") };
     assert_eq!(*cpu, rig.busy_cpu());
     let found = moves(&news);
-    let Some(Finding::WouldMove { moves, before_percent, predicted_percent }) = found.first() else {
+    let Some(FollowFinding::WouldMove { moves, before_percent, predicted_percent }) = found.first() else {
         panic!("no better table: {:?} {:?}", news.findings, news.notes)
     };
     assert!(!moves.is_empty() && moves.len() <= 4 && moves.iter().all(|m| m.from == 0 && m.to != 0), "{moves:?}");
@@ -145,11 +150,11 @@ fn an_uneven_load_leads_to_a_better_table() {
 }
 
 #[test]
-fn no_table_is_proposed_if_packets_do_not_arrive_as_it_says() {
+fn no_table_is_proposed_if_packets_do_not_arrive_as_the_table_predicts() {
     let mut rig = Rig::new();
     let news = rig.seconds(60, ArrivalQueue::Fixed(0));
     assert!(moves(&news).is_empty(), "{:?}", news.findings);
-    let said = news.findings.iter().any(|(_, f)| matches!(f, Finding::Uneven { why_not: Some(_), .. }));
+    let said = news.findings.iter().any(|(_, f)| matches!(f, FollowFinding::Uneven { why_not: Some(_), .. }));
     assert!(said, "{:?}", news.findings);
 }
 
@@ -159,7 +164,8 @@ fn no_table_is_proposed_beside_rps() {
     rig.write(&format!("/sys/class/net/{DEV}/queues/rx-0/rps_cpus"), "f");
     let news = rig.seconds(60, ArrivalQueue::ByTable);
     assert!(moves(&news).is_empty());
-    let why = |f: &Finding| matches!(f, Finding::Uneven { why_not: Some(why), .. } if why == "RPS is configured");
+    let why =
+        |f: &FollowFinding| matches!(f, FollowFinding::Uneven { why_not: Some(why), .. } if why == "RPS is configured");
     assert!(news.findings.iter().any(|(_, f)| why(f)), "{:?}", news.findings);
     // Nothing reports that RPS is off again.
     rig.write(&format!("/sys/class/net/{DEV}/queues/rx-0/rps_cpus"), "0");

@@ -28,7 +28,7 @@ const MAX_LOCATIONS: u32 = 1 << 16;
 
 /// The answer to ETHTOOL_GRXCLSRLCNT.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct FlowRuleCount {
     /// Rules that are installed now (`rule_cnt`).
     pub rules: u32,
     /// Number of locations; 0: not reported.
@@ -62,10 +62,10 @@ pub fn count_request() -> Vec<u8> {
 }
 
 /// Decodes the answer to [`count_request`]. A reply that is too short is an error.
-pub fn count(reply: &[u8]) -> Result<Count, ParseError> {
+pub fn count(reply: &[u8]) -> Result<FlowRuleCount, ParseError> {
     let reply = checked(reply)?;
     let data = data(reply) as u32;
-    Ok(Count {
+    Ok(FlowRuleCount {
         rules: word(reply, COUNT).unwrap_or(0),
         capacity: data & !LOC_SPECIAL,
         chooses_location: data & LOC_SPECIAL != 0,
@@ -73,7 +73,7 @@ pub fn count(reply: &[u8]) -> Result<Count, ParseError> {
 }
 
 /// The struct after the call, for simulated hosts.
-pub fn count_reply(c: &Count) -> Vec<u8> {
+pub fn count_reply(c: &FlowRuleCount) -> Vec<u8> {
     let mut b = head(cmd::GRXCLSRLCNT);
     set_data(&mut b, c.capacity, c.chooses_location);
     set_word(&mut b, COUNT, c.rules);

@@ -67,7 +67,7 @@ impl RssParts {
         Rss {
             // The kernel omits 0; before 6.8 there is no other value.
             symmetric: Fact::Known(xfrm_name(self.input_xfrm.unwrap_or(0))),
-            contexts: ringwise_model::not_asked(),
+            contexts: ringwise_model::not_requested(),
             function: self.hfunc.map_or(Fact::Absent, |f| Fact::Known(hfunc_name(f))),
             key: if self.hkey.is_empty() { Fact::Absent } else { Fact::Known(hex(&self.hkey)) },
             table: self.indir,

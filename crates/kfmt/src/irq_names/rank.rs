@@ -1,7 +1,7 @@
 //! Forms whose number is not that of the queue but grows with it: the queue is the rank of the name among the names of
 //! the device.
 
-use super::table::{Among, Direction, PATTERNS, Pattern, Serves};
+use super::table::{PATTERNS, Pattern, QueueDirection, RankScope, Serves};
 use super::{NameContext, shape};
 
 /// The numbers in a device's names of these forms, for [`NameContext::ranked`].
@@ -26,10 +26,11 @@ impl RankedNumbers {
     /// queues, or a name is missing.
     pub(super) fn rank(&self, p: &Pattern, n: u32, ctx: &NameContext) -> Option<u32> {
         let Serves::Ranked(direction, among) = p.serves else { return None };
-        let pool = || self.0.iter().filter(|(shape, _)| among == Among::Driver || *shape == p.shape).map(|(_, n)| *n);
+        let pool =
+            || self.0.iter().filter(|(shape, _)| among == RankScope::Driver || *shape == p.shape).map(|(_, n)| *n);
         let queues = match (direction, among) {
-            (Direction::Rx, Among::Form) => ctx.rx_queues?,
-            (Direction::Tx, Among::Form) => ctx.tx_queues?,
+            (QueueDirection::Rx, RankScope::Form) => ctx.rx_queues?,
+            (QueueDirection::Tx, RankScope::Form) => ctx.tx_queues?,
             _ => ctx.rx_queues?.max(ctx.tx_queues?),
         };
         let alone = pool().filter(|other| *other == n).count() == 1;

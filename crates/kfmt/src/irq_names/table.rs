@@ -49,9 +49,9 @@ pub enum Serves {
     /// Notification block of gve.
     GveBlock,
     /// Queue `n` - 1, because vector 0 is for link events; it may serve transmit queue 0 as well.
-    NumberedFromOne(Direction),
+    NumberedFromOne(QueueDirection),
     /// The number is not that of the queue, but grows with it.
-    Ranked(Direction, Among),
+    Ranked(QueueDirection, RankScope),
     /// A queue, but the number is not that of the queue.
     SomeQueue,
     /// Link events, mailbox, commands: not a queue.
@@ -62,7 +62,7 @@ pub enum Serves {
 
 /// Whether a vector serves a receive queue, a transmit queue or the pair of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum QueueDirection {
     /// Both queues of the same number.
     Both,
     /// Receive only.
@@ -73,7 +73,7 @@ pub enum Direction {
 
 /// Which names are ranked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Among {
+pub enum RankScope {
     /// Those of all ranked forms of the driver, which share one counter.
     Driver,
     /// Those of the same form.
@@ -226,9 +226,9 @@ pub const PATTERNS: &[Pattern] = &[
     // The index in the device's MSI-X table, where the mailbox is 0 and other users leave gaps (TxRx-1,
     // TxRx-3, TxRx-4, Tx-5 for queues 0 to 3). Since "idpf: change IRQ naming to match netdev and ethtool
     // queue numbering" (2026, in 6.12.y from March on) it is the number of the queue. The rank is right for both.
-    own(&["idpf"], "idpf-{if}-TxRx-{n}", Ranked(Direction::Both, Among::Driver), IDPF),
-    own(&["idpf"], "idpf-{if}-Rx-{n}", Ranked(Direction::Rx, Among::Driver), IDPF),
-    own(&["idpf"], "idpf-{if}-Tx-{n}", Ranked(Direction::Tx, Among::Driver), IDPF),
+    own(&["idpf"], "idpf-{if}-TxRx-{n}", Ranked(QueueDirection::Both, RankScope::Driver), IDPF),
+    own(&["idpf"], "idpf-{if}-Rx-{n}", Ranked(QueueDirection::Rx, RankScope::Driver), IDPF),
+    own(&["idpf"], "idpf-{if}-Tx-{n}", Ranked(QueueDirection::Tx, RankScope::Driver), IDPF),
     own(&["idpf"], "idpf-Mailbox-{n}", Control, "intel/idpf/idpf_lib.c idpf_mb_intr_req_irq"),
     // e1000e cuts the name so that the ending fits.
     own(&["e1000e"], "{if14}-rx-{n}", Rx, E1000E),
@@ -266,9 +266,9 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["qede"], "{if}-fp-{n}", PairIfEqual, QEDE),
     own(&["qede"], "sp-{n}-{*}", Control, "qlogic/qed/qed_main.c qed_slowpath_irq_req"),
     // With several vectors the first is for link events; without TSS it also serves transmit queue 0.
-    own(TG3, "{if}-txrx-{n}", NumberedFromOne(Direction::Both), TG3_SOURCE),
-    own(TG3, "{if}-rx-{n}", NumberedFromOne(Direction::Rx), TG3_SOURCE),
-    own(TG3, "{if}-tx-{n}", NumberedFromOne(Direction::Tx), TG3_SOURCE),
+    own(TG3, "{if}-txrx-{n}", NumberedFromOne(QueueDirection::Both), TG3_SOURCE),
+    own(TG3, "{if}-rx-{n}", NumberedFromOne(QueueDirection::Rx), TG3_SOURCE),
+    own(TG3, "{if}-tx-{n}", NumberedFromOne(QueueDirection::Tx), TG3_SOURCE),
     // Vector 0 with TSS is for link events; older kernels named every vector so.
     own(TG3, "{if}-{n}", SomeQueue, TG3_SOURCE),
     own(TG3, "{if}", AllIfSole, TG3_SOURCE),
@@ -288,8 +288,8 @@ pub const PATTERNS: &[Pattern] = &[
     shared(&["vmxnet3"], "{if}-rxtx-{n}", Pair, VMXNET3),
     // Without shared vectors the number is the vector's, and the receive queues' vectors follow those of
     // the transmit queues. One vector may serve all of the latter.
-    own(&["vmxnet3"], "{if}-rx-{n}", Ranked(Direction::Rx, Among::Form), VMXNET3),
-    own(&["vmxnet3"], "{if}-tx-{n}", Ranked(Direction::Tx, Among::Form), VMXNET3),
+    own(&["vmxnet3"], "{if}-rx-{n}", Ranked(QueueDirection::Rx, RankScope::Form), VMXNET3),
+    own(&["vmxnet3"], "{if}-tx-{n}", Ranked(QueueDirection::Tx, RankScope::Form), VMXNET3),
     own(&["vmxnet3"], "{if}-event-{n}", Control, VMXNET3),
     own(&["vmxnet3"], "{if}", AllIfOnly, VMXNET3),
     own(&["gve"], "gve-ntfy-blk{n}@pci:{bdf}", GveBlock, GVE),
@@ -333,8 +333,8 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["nicvf"], "{if}-qset-err-{n}", Control, NICVF),
     // The counter of TxRx grows by two for each vector, so that the names are TxRx-0, TxRx-2, TxRx-4;
     // until 2020 they had the interface's name.
-    own(&["hns3"], "hns3-{bdf}-TxRx-{n}", Ranked(Direction::Both, Among::Form), HNS3),
-    own(&["hns3"], "{if}-TxRx-{n}", Ranked(Direction::Both, Among::Form), HNS3),
+    own(&["hns3"], "hns3-{bdf}-TxRx-{n}", Ranked(QueueDirection::Both, RankScope::Form), HNS3),
+    own(&["hns3"], "{if}-TxRx-{n}", Ranked(QueueDirection::Both, RankScope::Form), HNS3),
     own(&["hns3"], "hns3-{bdf}-Rx-{n}", SomeQueue, HNS3),
     own(&["hns3"], "hns3-{bdf}-Tx-{n}", SomeQueue, HNS3),
     own(&["hns3"], "{if}-Rx-{n}", SomeQueue, HNS3),
@@ -364,7 +364,7 @@ pub const PATTERNS: &[Pattern] = &[
     // Several transmit queues to a vector, assigned in two ways (enetc_alloc_msix).
     own(&["fsl_enetc", "fsl_enetc_vf"], "{if}-rxtx{n}", Rx, "freescale/enetc/enetc.c enetc_setup_irqs"),
     // The number is the index in the device's MSI-X table, where the vector for other events is the first or the last.
-    own(&["ngbe", "txgbe"], "{if}-TxRx-{n}", Ranked(Direction::Both, Among::Form), WANGXUN),
+    own(&["ngbe", "txgbe"], "{if}-TxRx-{n}", Ranked(QueueDirection::Both, RankScope::Form), WANGXUN),
     own(&["ngbe", "txgbe"], "{if}", AllIfOnly, WANGXUN),
     own(&["alx"], "{if}-TxRx-{n}", Pair, ALX),
     own(&["alx"], "{if}-rx-{n}", Rx, ALX),

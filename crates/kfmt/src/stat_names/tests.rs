@@ -349,7 +349,7 @@ fn what_is_not_in_the_table_is_not_guessed() {
 }
 
 #[test]
-fn every_driver_stands_in_one_row_and_has_packets() {
+fn every_driver_is_in_one_row_and_has_packets() {
     for form in FORMS {
         assert!(!form.drivers.is_empty());
         for d in form.drivers {

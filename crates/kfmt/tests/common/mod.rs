@@ -27,25 +27,25 @@ pub(crate) const FAMILIES: &[Family] = &[
 
 /// A capture is walked to its end, whatever is in it: no step stands still, and packets lie within the bytes.
 pub(crate) fn pcap(data: &[u8]) {
-    use ringwise_kfmt::pcap::{Reader, Step};
+    use ringwise_kfmt::pcap::{PcapStep, Reader};
     for link in [0, 1, 101, 113, 276, 999] {
-        let _ = ringwise_kfmt::packet::seen(link, data);
+        let _ = ringwise_kfmt::packet::parse_frame(link, data);
     }
     let (mut reader, mut at) = (Reader::new(), 0usize);
     while let Ok(step) = reader.step(&data[at..]) {
         at = match step {
-            Step::Need(n) => {
+            PcapStep::Need(n) => {
                 assert!(n > data.len() - at, "{n} bytes are there");
                 return;
             }
-            Step::Skip(n) if n <= (data.len() - at) as u64 => {
+            PcapStep::Skip(n) if n <= (data.len() - at) as u64 => {
                 assert!(n > 0);
                 at + n as usize
             }
-            Step::Skip(_) => return,
-            Step::Packet { used, link, data: packet, .. } => {
+            PcapStep::Skip(_) => return,
+            PcapStep::Packet { used, link, data: packet, .. } => {
                 assert!(used > 0 && packet.len() <= used);
-                let _ = ringwise_kfmt::packet::seen(link, packet);
+                let _ = ringwise_kfmt::packet::parse_frame(link, packet);
                 at + used
             }
         };

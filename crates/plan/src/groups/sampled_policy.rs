@@ -10,7 +10,7 @@ use super::sampled_sizes::traffic;
 use crate::dev::Dev;
 use crate::machine::Machine;
 use crate::policies::{self, BULK, CPU};
-use crate::sampled_groups::{BUSY_PERCENT, BulkPolicy, GroupSizes, SampledGroups, Undecided};
+use crate::sampled_groups::{BUSY_PERCENT, BulkPolicy, GroupSizes, GroupsUndecided, SampledGroups};
 use crate::target::PlanBuilder;
 
 /// Chooses the policies of bulk groups that the goal made, now that their queues have CPUs. `teams`: groups by device.
@@ -38,7 +38,7 @@ pub(crate) fn choose(
             }
             Err(why) => BulkPolicy::Kept { why },
         };
-        let undivided = || GroupSizes::Kept { why: Undecided::NotDivided };
+        let undivided = || GroupSizes::Kept { why: GroupsUndecided::NotDivided };
         let sizes = out.sizes.get(d.name()).cloned().unwrap_or_else(undivided);
         all.push(SampledGroups { dev: d.name().to_string(), duration_ms, sizes, policy });
     }
@@ -46,13 +46,13 @@ pub(crate) fn choose(
 }
 
 /// The bulk group that the goal made, by its place in `teams`, and the mean busy share of its CPUs.
-fn by_load(m: &Machine, d: &Dev, teams: &[QueueGroup], sample: &Sample) -> Result<(usize, u32), Undecided> {
+fn by_load(m: &Machine, d: &Dev, teams: &[QueueGroup], sample: &Sample) -> Result<(usize, u32), GroupsUndecided> {
     if teams.is_empty() {
-        return Err(Undecided::NotDivided);
+        return Err(GroupsUndecided::NotDivided);
     }
-    let at = teams.iter().position(|t| t.by.is_none() && t.name == BULK).ok_or(Undecided::Configured)?;
+    let at = teams.iter().position(|t| t.by.is_none() && t.name == BULK).ok_or(GroupsUndecided::Configured)?;
     let (taken, interface, _) = traffic(sample, d.name())?;
-    let busy = busy_permille(m, d, &teams[at].queues, taken, interface).ok_or(Undecided::LoadUnknown)?;
+    let busy = busy_permille(m, d, &teams[at].queues, taken, interface).ok_or(GroupsUndecided::LoadUnknown)?;
     Ok((at, (busy / 10.0).round() as u32))
 }
 

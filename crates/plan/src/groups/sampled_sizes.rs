@@ -6,7 +6,7 @@ use ringwise_model::{GroupQueues, GroupWish, Sample, SampledInterface, TrafficSa
 use super::steered;
 use crate::dev::Dev;
 use crate::policies::{BULK, LATENCY};
-use crate::sampled_groups::{FEWEST_FRAMES_PER_S, GroupSizes, SMALL_FRAME_BYTES, Undecided};
+use crate::sampled_groups::{FEWEST_FRAMES_PER_S, GroupSizes, GroupsUndecided, SMALL_FRAME_BYTES};
 
 /// Ethernet header, which counters of bytes include and the MTU does not.
 const HEADER_BYTES: u32 = 14;
@@ -15,15 +15,15 @@ const HEADER_BYTES: u32 = 14;
 pub(super) fn traffic<'a>(
     sample: &'a Sample,
     dev: &str,
-) -> Result<(&'a TrafficSample, &'a SampledInterface, u64), Undecided> {
+) -> Result<(&'a TrafficSample, &'a SampledInterface, u64), GroupsUndecided> {
     let taken = match sample {
         Sample::Taken(taken) => taken,
-        Sample::NotTaken(why) => return Err(Undecided::NotSampled { why: *why }),
+        Sample::NotTaken(why) => return Err(GroupsUndecided::NotSampled { why: *why }),
     };
-    let interface = taken.interface(dev).ok_or(Undecided::NotCounted)?;
-    let frames = interface.frames.ok_or(Undecided::NotCounted)?;
+    let interface = taken.interface(dev).ok_or(GroupsUndecided::NotCounted)?;
+    let frames = interface.frames.ok_or(GroupsUndecided::NotCounted)?;
     if is_little(frames, taken.duration_ms) {
-        return Err(Undecided::NoTraffic { frames });
+        return Err(GroupsUndecided::NoTraffic { frames });
     }
     Ok((taken, interface, frames))
 }
@@ -38,7 +38,7 @@ pub(super) fn sizes(d: &Dev, meant: &[GroupWish], free: &[Vec<u32>], sample: &Sa
             (false, _) => steered(d, latency, sample)?,
             (true, false) => steered(d, bulk, sample)?.of_the_rest(),
         };
-        Ok((share, nearest(&units, share.percent()).ok_or(Undecided::NotDivided)?))
+        Ok((share, nearest(&units, share.percent()).ok_or(GroupsUndecided::NotDivided)?))
     });
     of_share(chosen, units.iter().sum())
 }
@@ -46,9 +46,9 @@ pub(super) fn sizes(d: &Dev, meant: &[GroupWish], free: &[Vec<u32>], sample: &Sa
 /// Number of latency queues of the article's layout, which puts queues of each group on both nodes.
 pub(crate) fn of_halves(d: &Dev, queues: u32, configured: bool, sample: &Sample) -> GroupSizes {
     let chosen = match configured {
-        true => Err(Undecided::Configured),
+        true => Err(GroupsUndecided::Configured),
         false => small_frames(d, sample).and_then(|s| {
-            let wanted = nearest(&vec![1; queues as usize], s.percent).ok_or(Undecided::NotDivided)?;
+            let wanted = nearest(&vec![1; queues as usize], s.percent).ok_or(GroupsUndecided::NotDivided)?;
             let both = if queues >= 4 { wanted.clamp(2, queues - 2) } else { wanted };
             Ok((Share::Small(s), both))
         }),
@@ -56,7 +56,7 @@ pub(crate) fn of_halves(d: &Dev, queues: u32, configured: bool, sample: &Sample)
     of_share(chosen, queues)
 }
 
-fn of_share(chosen: Result<(Share, u32), Undecided>, of_queues: u32) -> GroupSizes {
+fn of_share(chosen: Result<(Share, u32), GroupsUndecided>, of_queues: u32) -> GroupSizes {
     match chosen {
         Ok((Share::Small(s), latency_queues)) => GroupSizes::Traffic {
             frames: s.frames,
@@ -73,11 +73,11 @@ fn of_share(chosen: Result<(Share, u32), Undecided>, of_queues: u32) -> GroupSiz
 }
 
 /// The groups latency and bulk, if the goal divides the queues.
-fn by_goal(meant: &[GroupWish]) -> Result<(&GroupWish, &GroupWish), Undecided> {
-    let of = |name: &str| meant.iter().find(|w| w.name.eq_ignore_ascii_case(name)).ok_or(Undecided::Configured);
+fn by_goal(meant: &[GroupWish]) -> Result<(&GroupWish, &GroupWish), GroupsUndecided> {
+    let of = |name: &str| meant.iter().find(|w| w.name.eq_ignore_ascii_case(name)).ok_or(GroupsUndecided::Configured);
     let (latency, bulk) = (of(LATENCY)?, of(BULK)?);
     let open = [latency, bulk].iter().all(|w| w.queues == GroupQueues::Auto);
-    open.then_some((latency, bulk)).ok_or(Undecided::Configured)
+    open.then_some((latency, bulk)).ok_or(GroupsUndecided::Configured)
 }
 
 /// The part of the traffic that is for latency.
@@ -106,17 +106,17 @@ impl Share {
 }
 
 /// The share of received packets that arrived on the queues of this group, if its flows alone did.
-fn steered(d: &Dev, group: &GroupWish, sample: &Sample) -> Result<Share, Undecided> {
+fn steered(d: &Dev, group: &GroupWish, sample: &Sample) -> Result<Share, GroupsUndecided> {
     let (taken, interface, _) = traffic(sample, d.name())?;
-    let queues = steered::alone(d.nic, &group.flows).ok_or(Undecided::FlowsNotSteered)?;
+    let queues = steered::alone(d.nic, &group.flows).ok_or(GroupsUndecided::FlowsNotSteered)?;
     let (mut all, mut mine) = (0u64, 0u64);
     for q in &interface.queues {
-        let packets = q.packets.ok_or(Undecided::NotCounted)?;
+        let packets = q.packets.ok_or(GroupsUndecided::NotCounted)?;
         all = all.saturating_add(packets);
         mine = mine.saturating_add(if queues.contains(&q.queue) { packets } else { 0 });
     }
     if is_little(all, taken.duration_ms) {
-        return Err(Undecided::NoTraffic { frames: all });
+        return Err(GroupsUndecided::NoTraffic { frames: all });
     }
     Ok(Share::Steered { packets: all, percent: (mine as f64 * 100.0 / all as f64).round() as u32 })
 }
@@ -133,10 +133,10 @@ struct SmallFrames {
 }
 
 /// The share of small frames, by the mean size of all frames.
-fn small_frames(d: &Dev, sample: &Sample) -> Result<SmallFrames, Undecided> {
+fn small_frames(d: &Dev, sample: &Sample) -> Result<SmallFrames, GroupsUndecided> {
     let (_, interface, frames) = traffic(sample, d.name())?;
-    let bytes = interface.bytes.ok_or(Undecided::NotCounted)?;
-    let full = d.nic.link.mtu.known().ok_or(Undecided::MtuUnknown)?.saturating_add(HEADER_BYTES);
+    let bytes = interface.bytes.ok_or(GroupsUndecided::NotCounted)?;
+    let full = d.nic.link.mtu.known().ok_or(GroupsUndecided::MtuUnknown)?.saturating_add(HEADER_BYTES);
     let mean = bytes as f64 / frames as f64;
     // Frames that the kernel or the device has merged are longer than the MTU.
     let mean_frame_bytes = mean.round().min(f64::from(u32::MAX)) as u32;

@@ -4,7 +4,7 @@ use ringwise_model::NotSampled;
 use ringwise_model::words::thousands;
 
 use crate::sampled_groups::{
-    BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, PlacementChoice, SampledGroups, SampledPlacement, Undecided,
+    BulkPolicy, FEWEST_FRAMES_PER_S, GroupSizes, GroupsUndecided, PlacementChoice, SampledGroups, SampledPlacement,
 };
 use crate::target::PlanBuilder;
 
@@ -99,40 +99,40 @@ fn seconds(duration_ms: Option<u64>) -> String {
 }
 
 /// Whether policy and sizes are kept for the same reason.
-fn same(s: &SampledGroups, why: Undecided) -> bool {
-    let kept = |a: Undecided| a == why;
+fn same(s: &SampledGroups, why: GroupsUndecided) -> bool {
+    let kept = |a: GroupsUndecided| a == why;
     matches!(&s.policy, BulkPolicy::Kept { why } if kept(*why))
         && matches!(&s.sizes, GroupSizes::Kept { why } if kept(*why))
 }
 
-fn text(why: Undecided) -> String {
+fn text(why: GroupsUndecided) -> String {
     match why {
-        Undecided::NotSampled { why: NotSampled::NotRecorded } => {
+        GroupsUndecided::NotSampled { why: NotSampled::NotRecorded } => {
             "the recording contains no counters of two moments, and cannot be sampled".into()
         }
-        Undecided::NotSampled { why: NotSampled::Passive } => "--passive does not read counters of interfaces".into(),
-        Undecided::NotSampled { why: NotSampled::NoInterface } => "no interface has queues of its own".into(),
-        Undecided::NotSampled { why: NotSampled::NoTimePassed } => {
+        GroupsUndecided::NotSampled { why: NotSampled::Passive } => "--passive does not read counters of interfaces".into(),
+        GroupsUndecided::NotSampled { why: NotSampled::NoInterface } => "no interface has queues of its own".into(),
+        GroupsUndecided::NotSampled { why: NotSampled::NoTimePassed } => {
             "the clock did not advance between the two readings".into()
         }
-        Undecided::NotCounted => "its counters are unknown, or were reset during the sample".into(),
-        Undecided::NoTraffic { frames } => format!(
+        GroupsUndecided::NotCounted => "its counters are unknown, or were reset during the sample".into(),
+        GroupsUndecided::NoTraffic { frames } => format!(
             "{} frames passed during the sample, and it needs at least {FEWEST_FRAMES_PER_S} per second",
             thousands(frames)
         ),
-        Undecided::MtuUnknown => "the MTU is unknown, and so is the size of full frames".into(),
-        Undecided::Configured => "the configuration does".into(),
-        Undecided::FlowsNotSteered => {
+        GroupsUndecided::MtuUnknown => "the MTU is unknown, and so is the size of full frames".into(),
+        GroupsUndecided::Configured => "the configuration does".into(),
+        GroupsUndecided::FlowsNotSteered => {
             "flows are configured, and no rules steer these flows alone to queues of their own yet. Apply the groups, then \
              sample again"
                 .into()
         }
-        Undecided::LoadUnknown => "the busy time of their CPUs, or which CPUs served them, is unknown".into(),
-        Undecided::NotDivided => "its queues are not divided into latency and bulk".into(),
-        Undecided::QueuesChange => {
+        GroupsUndecided::LoadUnknown => "the busy time of their CPUs, or which CPUs served them, is unknown".into(),
+        GroupsUndecided::NotDivided => "its queues are not divided into latency and bulk".into(),
+        GroupsUndecided::QueuesChange => {
             "the plan changes the number of queues, or a table is configured, so the counters do not tell the later load".into()
         }
-        Undecided::NotSampled { why: NotSampled::Unknown } | Undecided::Unknown => {
+        GroupsUndecided::NotSampled { why: NotSampled::Unknown } | GroupsUndecided::Unknown => {
             "for a reason that a later version of ringwise recorded".into()
         }
     }

@@ -12,7 +12,7 @@ const LED: &str = ringwise_knob::FOR_GROUPS[1];
 
 /// How flows reach a group.
 #[derive(Default, Clone)]
-pub(super) struct Reached {
+pub(super) struct GroupSteering {
     pub entries: Option<u32>,
     pub context: Option<u32>,
     pub rules: Option<u32>,
@@ -63,8 +63,8 @@ fn named(f: &Flow) -> Option<Match<'_>> {
     }
 }
 
-pub(super) fn plan(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<Reached> {
-    let mut out = vec![Reached::default(); teams.len()];
+pub(super) fn plan(cx: &mut GroupPlanner, teams: &[QueueGroup]) -> Vec<GroupSteering> {
+    let mut out = vec![GroupSteering::default(); teams.len()];
     let named = teams.iter().any(|t| !matches(t).is_empty());
     let rss = match &cx.d.nic.rss {
         Fact::Known(r) if !r.table.is_empty() => Some(r),
@@ -152,7 +152,14 @@ fn undirected(cx: &mut GroupPlanner, teams: &[QueueGroup]) {
     }
 }
 
-fn rules_of(cx: &mut GroupPlanner, t: &QueueGroup, rules: &Rules, rss: Option<&Rss>, spare: &Spare, r: &mut Reached) {
+fn rules_of(
+    cx: &mut GroupPlanner,
+    t: &QueueGroup,
+    rules: &Rules,
+    rss: Option<&Rss>,
+    spare: &Spare,
+    r: &mut GroupSteering,
+) {
     let all = matches(t);
     if all.is_empty() {
         return;
@@ -287,7 +294,14 @@ fn lcm(a: u64, b: u64) -> u64 {
     a / x.max(1) * b
 }
 
-fn table(cx: &mut GroupPlanner, teams: &[QueueGroup], r: &Rss, led: &[bool], weighted: bool, out: &mut [Reached]) {
+fn table(
+    cx: &mut GroupPlanner,
+    teams: &[QueueGroup],
+    r: &Rss,
+    led: &[bool],
+    weighted: bool,
+    out: &mut [GroupSteering],
+) {
     let directed = led.contains(&true);
     let (dev, rx, size) = (cx.d.name().to_string(), cx.d.rx, r.table.len());
     let per = weights(teams, rx, led);

@@ -43,7 +43,8 @@ pub(super) fn host(cx: &mut WishContext) {
             }
             for cpu in cpus {
                 let address = Address::CpuLatency { cpu: *cpu };
-                let now = host.cpu_latency.get(cpu).cloned().unwrap_or_else(|| Fact::not_asked(address.to_string()));
+                let now =
+                    host.cpu_latency.get(cpu).cloned().unwrap_or_else(|| Fact::not_requested(address.to_string()));
                 if cx.have(&now, address, Obstacle::NoFile).is_some() {
                     cx.configure(Setting::CpuLatency { cpu: *cpu, value: value.clone() });
                 }

@@ -1,11 +1,11 @@
 //! The path of a flow as SVG: a row of stations for each direction, coloured by node.
 
-use ringwise_flow::chain::{Direction, Work, stations};
+use ringwise_flow::chain::{CpuWork, Direction, path_stages};
 use ringwise_flow::rfs_paths::{RfsPath, rfs_paths};
 use ringwise_model::{CpuId, Snapshot};
 
 use super::OneFlow;
-use super::observed::{Observed, Seen, at_queue, at_station};
+use super::observed::{Observed, ObservedCount, at_queue, at_station};
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, wrap};
 use ringwise_draw::{MONO, Size};
 
@@ -23,7 +23,7 @@ struct Stop {
     node: Option<u32>,
     cpu: Option<CpuId>,
     /// What `--observe` counted here.
-    counted: Vec<Seen>,
+    counted: Vec<ObservedCount>,
 }
 
 fn row(s: &Snapshot, d: &Direction, observed: Option<&Observed>) -> Vec<Stop> {
@@ -37,9 +37,9 @@ fn row(s: &Snapshot, d: &Direction, observed: Option<&Observed>) -> Vec<Stop> {
         let counted = observed.map_or_else(Vec::new, |o| at_queue(o, a));
         out.push(Stop { title: a.dev.clone(), below, node: a.node, cpu: None, counted });
     }
-    for (cpu, work) in stations(d) {
+    for (cpu, work) in path_stages(d) {
         // The transmit completion is drawn after its device.
-        if work == Work::Completion {
+        if work == CpuWork::Completion {
             continue;
         }
         let node = s.topology.node_of(cpu).map(|n| n.0);
@@ -51,7 +51,7 @@ fn row(s: &Snapshot, d: &Direction, observed: Option<&Observed>) -> Vec<Stop> {
         out.push(Stop { title: x.dev.clone(), below, node: x.node, cpu: None, counted: Vec::new() });
         if let Some(p) = &x.sending.cpu {
             let node = p.node.map(|n| n.0);
-            let (title, below) = (format!("CPU {}", p.cpu), Work::Completion.to_string());
+            let (title, below) = (format!("CPU {}", p.cpu), CpuWork::Completion.to_string());
             out.push(Stop { title, below, node, cpu: Some(p.cpu), counted: Vec::new() });
         }
     }

@@ -2,7 +2,7 @@
 
 use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
-use ringwise_flow::population::{Evenness, HeavyFlow, Load};
+use ringwise_flow::population::{Evenness, FlowShare, HeavyFlow};
 use ringwise_flow::{CountedFlow, Spread, Steering};
 use ringwise_knob::restarts_for_ntuple;
 use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot, Vector};
@@ -28,7 +28,7 @@ pub struct Isolated {
 }
 
 /// The answer about many flows on one interface.
-pub struct Many<'a> {
+pub struct FlowSetReport<'a> {
     /// The host as read, without `--what-if`.
     pub host: &'a Snapshot,
     /// The interface, with the settings of `--what-if`.
@@ -76,7 +76,7 @@ pub fn plain(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[CountedFlow]
     out
 }
 
-fn share(l: &Load, total: &Load) -> String {
+fn share(l: &FlowShare, total: &FlowShare) -> String {
     if total.packets == 0 { "-".into() } else { format!("{:.1}%", l.packets as f64 * 100.0 / total.packets as f64) }
 }
 
@@ -84,8 +84,8 @@ fn evenness(e: &Evenness) -> String {
     format!("max/mean {:.2}, variation {:.2}", e.max_to_mean, e.variation)
 }
 
-fn heavy_line(h: &HeavyFlow, m: &Many) -> String {
-    let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
+fn heavy_line(h: &HeavyFlow, m: &FlowSetReport) -> String {
+    let l = FlowShare { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
     let named = |h: &HeavyFlow| h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
     let then = m.then.iter().flat_map(|s| &s.heaviest).find(|t| t.flow.tuple == h.flow.tuple);
     let queue = match then.map(named) {
@@ -110,7 +110,7 @@ fn floors(now: f64, then: Option<f64>) -> Vec<String> {
 /// Marks what belongs to the assumed state, where a line has no label of its own for it.
 const ASSUMED: &str = "with --what-if";
 
-impl Many<'_> {
+impl FlowSetReport<'_> {
     /// The interface without the settings of `--what-if`.
     fn present(&self) -> &Nic {
         self.host.nic(self.nic.name()).unwrap_or(self.nic)
@@ -124,7 +124,7 @@ fn cpu_of(nic: &Nic, queue: u32) -> Option<CpuId> {
 }
 
 /// The answer for people.
-pub fn text(m: &Many, style: &Style) -> String {
+pub fn text(m: &FlowSetReport, style: &Style) -> String {
     let w = style.width;
     let nic = m.present();
     let driver = nic.driver.known().map_or("driver unknown".into(), |d| visible(d));
@@ -204,7 +204,7 @@ pub fn text(m: &Many, style: &Style) -> String {
     out
 }
 
-fn table(out: &mut String, m: &Many) {
+fn table(out: &mut String, m: &FlowSetReport) {
     let bytes = m.now.total.bytes > 0;
     out.push_str("QUEUE   CPU  NODE      FLOWS        PACKETS   SHARE");
     out.push_str(if bytes { "             BYTES" } else { "" });
@@ -256,7 +256,7 @@ fn words(table: &[u32]) -> String {
     format!("[{}]", q.join(","))
 }
 
-fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
+fn balance(out: &mut String, b: &Balanced, m: &FlowSetReport, style: &Style) {
     let w = style.width;
     let dev = m.nic.name();
     let head = format!(
@@ -315,7 +315,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
 }
 
 /// The next command. The proposed table assumes the settings of `--what-if`.
-fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
+fn next(m: &FlowSetReport, table: &[u32], more: &str, style: &Style) -> String {
     let dev = m.nic.name();
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
     let set: String = set.iter().map(|w| format!("--set '{dev}.{w}' ")).collect();
@@ -325,7 +325,7 @@ fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
     format!("\nNext{after}: {}\n", style.recording.reads(plan))
 }
 
-fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> {
+fn loads(all: &std::collections::BTreeMap<u32, FlowShare>, name: &str) -> Vec<Value> {
     all.iter().map(|(id, l)| json!({name: id, "flows": l.flows, "packets": l.packets, "bytes": l.bytes})).collect()
 }
 
@@ -339,7 +339,7 @@ fn spread(s: &Spread) -> Value {
 }
 
 /// The answer as `ringwise.explain`.
-pub fn json(m: &Many) -> Value {
+pub fn json(m: &FlowSetReport) -> Value {
     let isolated = m.isolated.as_ref().map(|i| {
         let rules: Vec<Value> =
             i.rules.iter().map(|(f, r, q)| json!({"flow": f.tuple, "rule": r, "queue": q})).collect();

@@ -5,10 +5,10 @@ pub mod many;
 mod missing;
 pub mod observed;
 
-use ringwise_flow::chain::{Arrival, Departure, Direction, Route, Station, stations};
+use ringwise_flow::chain::{Arrival, Departure, Direction, PathStage, Route, path_stages};
 use ringwise_flow::rfs_paths::{RfsPath, rfs_paths};
 use ringwise_flow::send::TransmitDecision;
-use ringwise_flow::stack::{CpuPlacement, Reach, ReceivePath, Rfs, Rps, rfs_words};
+use ringwise_flow::stack::{CpuPlacement, NodeDistance, ReceivePath, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::QueueDecision;
 use ringwise_model::shell::quote;
 use ringwise_model::{CpuId, CpuSet, Snapshot};
@@ -270,12 +270,12 @@ fn place(p: &CpuPlacement, pending_on: Option<&CpuSet>, cores: &Ranks) -> String
     let node = p.node.map_or_else(|| "unknown".into(), |n| n.to_string());
     let core = cores.core(p.cpu).map_or_else(String::new, |c| format!("  core {c}"));
     let reach = match p.reach {
-        Reach::Near => "near".to_string(),
-        Reach::OtherNode => {
+        NodeDistance::Near => "near".to_string(),
+        NodeDistance::OtherNode => {
             let far = p.distance.map_or_else(String::new, |d| format!(", distance {d}"));
             format!("! remote node{far}")
         }
-        Reach::Unknown => "distance unknown".into(),
+        NodeDistance::Unknown => "distance unknown".into(),
     };
     let pending = pending_on.map_or_else(String::new, |now| format!(" (pending, now on CPU {now})"));
     format!("CPU {}{pending}   node {node}{core}   {reach}", p.cpu)
@@ -327,7 +327,7 @@ fn drawing(s: &Snapshot, d: &Direction) -> String {
         let q = a.steering.queue.map_or_else(|| "q?".into(), |q| format!("q{q}"));
         out = format!("{} {q}", a.dev);
     }
-    let mut out = along(s, out, &stations(d));
+    let mut out = along(s, out, &path_stages(d));
     if let Some(x) = &d.departure {
         if out.is_empty() {
             out.push_str("CPU ?");
@@ -339,7 +339,7 @@ fn drawing(s: &Snapshot, d: &Direction) -> String {
 }
 
 /// The stations after what the line begins with.
-fn along(s: &Snapshot, mut out: String, stations: &[Station]) -> String {
+fn along(s: &Snapshot, mut out: String, stations: &[PathStage]) -> String {
     let mut last: Option<CpuId> = None;
     for (cpu, what) in stations.iter().copied() {
         if last == Some(cpu) {

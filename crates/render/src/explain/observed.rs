@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_flow::chain::{Arrival, Direction, Work};
+use ringwise_flow::chain::{Arrival, CpuWork, Direction};
 use ringwise_flow::stack::ReceivePath;
 use ringwise_model::order::Order;
 use ringwise_model::{CpuId, CpuSet, Napi, NodeId, Snapshot, Topology};
@@ -56,7 +56,13 @@ pub struct Observed {
 
 impl Observed {
     /// Adds what was seen at the socket once: the CPU and the NAPI instance of its last packet, and the CPU of its program.
-    pub fn socket_seen(&mut self, cpu: Option<CpuId>, napi: Option<u32>, program: Option<CpuId>, host: &Snapshot) {
+    pub fn add_socket_observation(
+        &mut self,
+        cpu: Option<CpuId>,
+        napi: Option<u32>,
+        program: Option<CpuId>,
+        host: &Snapshot,
+    ) {
         if let Some(cpu) = cpu {
             *self.incoming.entry(cpu).or_default() += 1;
         }
@@ -269,7 +275,7 @@ const LINES: usize = 3;
 
 /// One count below a station of the drawing.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ObservedCount {
     /// The count, and of what.
     pub(super) text: String,
     /// It is of another queue or CPU than the predicted one.
@@ -277,25 +283,27 @@ pub(super) struct Seen {
 }
 
 /// The first counts; the others are only in the text of the answer.
-fn shortened(mut all: Vec<Seen>, what: &str) -> Vec<Seen> {
+fn shortened(mut all: Vec<ObservedCount>, what: &str) -> Vec<ObservedCount> {
     let more = all.len().saturating_sub(LINES);
     if more > 0 {
         all.truncate(LINES);
-        all.push(Seen { text: format!("and {}", plural(more, what)), elsewhere: true });
+        all.push(ObservedCount { text: format!("and {}", plural(more, what)), elsewhere: true });
     }
     all
 }
 
 /// Packets of the flow by receive queue, the predicted queue first.
-pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
+pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<ObservedCount> {
     let flow = match &o.flow {
         Ok(flow) => flow,
-        Err(why) => return vec![Seen { text: format!("packets not sampled: {why}"), elsewhere: false }],
+        Err(why) => return vec![ObservedCount { text: format!("packets not sampled: {why}"), elsewhere: false }],
     };
     let lost = || format!("{} not sampled: the buffer was full", thousands(flow.lost));
-    let lost = (flow.lost > 0).then(|| Seen { text: lost(), elsewhere: false });
+    let lost = (flow.lost > 0).then(|| ObservedCount { text: lost(), elsewhere: false });
     if flow.queues.is_empty() {
-        return std::iter::once(Seen { text: "no packet seen".into(), elsewhere: false }).chain(lost).collect();
+        return std::iter::once(ObservedCount { text: "no packet seen".into(), elsewhere: false })
+            .chain(lost)
+            .collect();
     }
     let predicted = a.steering.queue;
     let mut all: Vec<(Option<u32>, u64)> = flow.queues.iter().map(|(q, n)| (*q, *n)).collect();
@@ -304,35 +312,35 @@ pub(super) fn at_queue(o: &Observed, a: &Arrival) -> Vec<Seen> {
     let seen = all.into_iter().map(|(q, n)| {
         let on = q.map_or_else(|| "an unknown queue".into(), |q| format!("queue {q}"));
         let elsewhere = q.is_some() && predicted.is_some() && q != predicted;
-        Seen { text: format!("{} on {on}{every}", plural(n as usize, "packet")), elsewhere }
+        ObservedCount { text: format!("{} on {on}{every}", plural(n as usize, "packet")), elsewhere }
     });
     shortened(seen.collect(), "more queue").into_iter().chain(lost).collect()
 }
 
 /// What was counted on a CPU of the path: interrupts of the queue and processed packets; for the program, on which CPUs it and the packets of
 /// its socket were seen.
-pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) -> Vec<Seen> {
-    let here = |text: String| Seen { text, elsewhere: false };
+pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: CpuWork) -> Vec<ObservedCount> {
+    let here = |text: String| ObservedCount { text, elsewhere: false };
     let landing = d.arrival.as_ref().and_then(|a| a.landing.as_ref());
     let mut out = Vec::new();
-    if work == Work::Interrupt
+    if work == CpuWork::Interrupt
         && let Some(by) = landing.and_then(|l| o.queues.get(&l.queue))
     {
         let n = by.get(&cpu).copied().unwrap_or(0);
         out.push(here(format!("{} of the queue", plural(n as usize, "interrupt"))));
         let others: u64 = by.iter().filter(|(c, _)| **c != cpu).map(|(_, n)| n).sum();
         if others > 0 {
-            out.push(Seen { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
+            out.push(ObservedCount { text: format!("{} on other CPUs", thousands(others)), elsewhere: true });
         }
     }
-    if matches!(work, Work::Interrupt | Work::Rps | Work::Stack) {
+    if matches!(work, CpuWork::Interrupt | CpuWork::Rps | CpuWork::Stack) {
         let (packets, woken) = o.cpus.get(&cpu).copied().unwrap_or_default();
         out.push(here(format!("{} processed", plural(packets as usize, "packet"))));
-        if work == Work::Rps {
+        if work == CpuWork::Rps {
             out.push(here(format!("woken by RPS {}", plural(woken as usize, "time"))));
         }
     }
-    if work == Work::Program {
+    if work == CpuWork::Program {
         if o.program.is_empty() {
             out.push(here("no socket of this flow was seen".into()));
         }
@@ -345,10 +353,10 @@ pub(super) fn at_station(o: &Observed, d: &Direction, cpu: CpuId, work: Work) ->
     out
 }
 
-fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, looks: u32) -> Vec<Seen> {
+fn times_seen(by: &BTreeMap<CpuId, u32>, what: &str, predicted: Option<CpuId>, looks: u32) -> Vec<ObservedCount> {
     let seen = by.iter().map(|(c, n)| {
         let elsewhere = predicted.is_some_and(|p| p != *c);
-        Seen { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
+        ObservedCount { text: format!("{what}: CPU {c}, {n} of {looks} times"), elsewhere }
     });
     shortened(seen.collect(), "more CPU")
 }
@@ -385,9 +393,9 @@ mod tests {
     fn a_program_on_another_node_than_its_packets() {
         let remote = |permitted: &str| {
             observed(2, |o, s| {
-                o.socket_seen(Some(CpuId(0)), Some(8194), Some(CpuId(2)), s);
-                o.socket_seen(Some(CpuId(0)), Some(9000), Some(CpuId(1)), s);
-                o.socket_seen(None, None, Some(CpuId(1)), s);
+                o.add_socket_observation(Some(CpuId(0)), Some(8194), Some(CpuId(2)), s);
+                o.add_socket_observation(Some(CpuId(0)), Some(9000), Some(CpuId(1)), s);
+                o.add_socket_observation(None, None, Some(CpuId(1)), s);
                 o.program = [(CpuId(2), 1), (CpuId(1), 2)].into();
                 o.permitted = Some(permitted.parse().unwrap());
             })
@@ -418,7 +426,7 @@ mod tests {
     #[test]
     fn nodes_are_named_only_where_there_are_several() {
         let seen = |o: &mut Observed, s: &Snapshot| {
-            o.socket_seen(Some(CpuId(0)), None, Some(CpuId(1)), s);
+            o.add_socket_observation(Some(CpuId(0)), None, Some(CpuId(1)), s);
             o.program = [(CpuId(1), 1)].into();
         };
         let (lines, json) = observed(1, seen);
@@ -436,7 +444,7 @@ mod tests {
         let mut s = host("h", cpus, vec![NicSpec::new("eth0", "ice", Some(0), 2, 2)]).snapshot();
         let remote = |s: &Snapshot, napi| {
             let mut o = Observed::default();
-            o.socket_seen(Some(CpuId(0)), napi, Some(CpuId(1)), s);
+            o.add_socket_observation(Some(CpuId(0)), napi, Some(CpuId(1)), s);
             (o.nodes_compared, o.remote, o.arrival_nodes.into_iter().collect::<Vec<_>>())
         };
         let (here, there) = ((1, 0, vec![NodeId(0)]), (1, 1, vec![NodeId(1)]));

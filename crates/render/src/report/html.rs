@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use ringwise_model::words::xml;
-use ringwise_observe::Figure;
+use ringwise_observe::ComparedFigure;
 use ringwise_text::{Style, when};
 
-use super::{CLAIM, Report, WHY, after, change, load, number, span};
+use super::{CLAIM, TransactionReport, WHY, after, change, load, number, span};
 
 const CSS: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1b1f24;background:#fff}\
 h1{font-size:1.35em}h2{font-size:1.1em;margin:1.6em 0 .4em}table{border-collapse:collapse;width:100%}\
@@ -15,7 +15,7 @@ td{font-variant-numeric:tabular-nums}.bar{width:9em}svg{display:block}.claim{bor
 @media (prefers-color-scheme:dark){body{background:#14171a;color:#e3e6e9}th,td{border-color:#363c42}.claim{background:#33270f}}";
 
 /// Two bars with the same scale, if both numbers are known.
-fn bars(f: &Figure) -> String {
+fn bars(f: &ComparedFigure) -> String {
     let (Some(b), Some(a)) = (f.before, f.after) else { return String::new() };
     let most = b.max(a);
     if most <= 0.0 {
@@ -31,7 +31,7 @@ fn bars(f: &Figure) -> String {
 }
 
 /// The report as a page of HTML.
-pub fn html(r: &Report, style: &Style) -> String {
+pub fn html(r: &TransactionReport, style: &Style) -> String {
     let title = format!("{}: transaction {}", r.host, r.transaction);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -3,7 +3,7 @@
 
 mod html;
 
-use ringwise_observe::{Comparison, Figure};
+use ringwise_observe::{ComparedFigure, WindowComparison};
 use serde_json::{Map, Value, json};
 
 use ringwise_text::when;
@@ -23,7 +23,7 @@ pub struct Span {
 
 /// What was measured before and after a transaction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct TransactionReport {
     /// Name of the host.
     pub host: String,
     /// Number of the transaction.
@@ -43,7 +43,7 @@ pub struct Report {
     /// The second window has no end yet; it is evaluated until now.
     pub until_now: bool,
     /// The figures of both windows.
-    pub comparison: Comparison,
+    pub comparison: WindowComparison,
     /// Limits of the comparison, one text each.
     pub notes: Vec<String>,
 }
@@ -70,7 +70,7 @@ pub(crate) fn number(n: Option<f64>) -> String {
 }
 
 /// `+5.3 %`; `new` if the first value is 0; empty if the change is not known.
-pub(crate) fn change(f: &Figure) -> String {
+pub(crate) fn change(f: &ComparedFigure) -> String {
     match (f.before, f.after, f.change_percent()) {
         (_, _, Some(p)) => format!("{p:+.1} %"),
         (Some(_), Some(0.0), None) => "=".into(),
@@ -80,7 +80,7 @@ pub(crate) fn change(f: &Figure) -> String {
 }
 
 /// The change of the load, which readers must know to judge the other figures.
-pub(crate) fn load(c: &Comparison) -> String {
+pub(crate) fn load(c: &WindowComparison) -> String {
     let Some(f) = &c.load else { return "not known".into() };
     let Some(after) = f.after else { return format!("{} {} before", number(f.before), f.what) };
     let mut text = format!("{} before, {} after: {}", number(f.before), number(Some(after)), f.what);
@@ -99,7 +99,7 @@ fn span(word: &str, s: &Span, style: &Style) -> String {
 }
 
 /// The report for people.
-pub fn text(r: &Report, style: &Style) -> String {
+pub fn text(r: &TransactionReport, style: &Style) -> String {
     let width = style.width;
     let mut head = format!(
         "{}: transaction {} ({}, {}), {}",
@@ -126,7 +126,7 @@ pub fn text(r: &Report, style: &Style) -> String {
     let host = ("host".to_string(), &r.comparison.host);
     let links = r.comparison.links.iter().map(|(n, f)| (n.clone(), f));
     for (name, figures) in links.chain(std::iter::once(host)) {
-        let known: Vec<&Figure> = figures.iter().filter(|f| f.before.or(f.after).is_some()).collect();
+        let known: Vec<&ComparedFigure> = figures.iter().filter(|f| f.before.or(f.after).is_some()).collect();
         let unknown: Vec<&str> = figures.iter().filter(|f| f.before.or(f.after).is_none()).map(|f| f.what).collect();
         out +=
             &format!("\n{} {} {} {}\n", pad(&name, 37), right("before", 13), right("after", 13), right("change", 12));
@@ -157,12 +157,12 @@ pub fn text(r: &Report, style: &Style) -> String {
 }
 
 /// The cell of the second window.
-pub(crate) fn after(r: &Report, f: &Figure) -> String {
+pub(crate) fn after(r: &TransactionReport, f: &ComparedFigure) -> String {
     if r.after.is_none() { "-".into() } else { number(f.after) }
 }
 
-fn figures(list: &[Figure]) -> Value {
-    let one = |f: &Figure| {
+fn figures(list: &[ComparedFigure]) -> Value {
+    let one = |f: &ComparedFigure| {
         let change = f.change_percent();
         (f.key.to_string(), json!({ "before": f.before, "after": f.after, "change_percent": change }))
     };
@@ -170,7 +170,7 @@ fn figures(list: &[Figure]) -> Value {
 }
 
 /// The report as `ringwise.report`.
-pub fn json(r: &Report) -> Value {
+pub fn json(r: &TransactionReport) -> Value {
     let span = |s: &Span| json!({ "from_unix_time": s.from_unix, "seconds": s.seconds });
     let links: Map<String, Value> = r.comparison.links.iter().map(|(n, f)| (n.clone(), figures(f))).collect();
     json!({
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(number(Some(n)), want);
         }
         assert_eq!(number(None), "unknown");
-        let f = |before, after| change(&Figure { key: "", what: "", before, after });
+        let f = |before, after| change(&ComparedFigure { key: "", what: "", before, after });
         assert_eq!(f(Some(10.0), Some(15.0)), "+50.0 %");
         assert_eq!((f(Some(0.0), Some(1.0)), f(Some(0.0), Some(0.0))), ("from 0".into(), "=".into()));
         assert_eq!(f(None, Some(1.0)), "");

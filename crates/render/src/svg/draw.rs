@@ -6,7 +6,7 @@ use super::MARGIN;
 use super::bundle::bundled;
 use super::cpus::{NodeBox, folds, nodes};
 use super::groups::{Groups, colours, letter};
-use super::legend::{self, Seen};
+use super::legend::{self, LegendItems};
 use super::links::Steering;
 use super::marks::{
     BUNDLE, CROWDED, CROWDED_FILL, FAR, FAR_DASH, FINE, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge,
@@ -14,7 +14,7 @@ use super::marks::{
 use super::notes::notes;
 use super::place::{Columns, Labels, Places, Sizes, caches, core_label, irq_label, others, places};
 use super::rows::{Block, Cell, Target, blocks};
-use super::verdict::Verdict;
+use super::verdict::QueuePlacement;
 use crate::columns::{CpuGroup, Ranks, columns};
 use crate::show::head_parts;
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width, wrap};
@@ -31,7 +31,7 @@ struct Picture<'a> {
     nodes: Vec<NodeBox>,
     groups: Groups,
     labels: Labels,
-    verdict: Verdict,
+    verdict: QueuePlacement,
     isolated: CpuSet,
     z: Sizes,
     x: Columns,
@@ -41,7 +41,7 @@ struct Picture<'a> {
 pub(super) fn device(s: &Snapshot, n: &Nic) -> (Canvas, String) {
     let t = &s.topology;
     let groups = Groups::of(n);
-    let verdict = Verdict::of(t, n);
+    let verdict = QueuePlacement::of(t, n);
     let wrong = |c: CpuId| far(s, n, c) == Some(true) || verdict.crowded(c);
     let blocks = bundled(blocks(t, n), &columns(t, &Ranks::of(t)), &groups, &wrong);
     let folds = folds(&blocks);
@@ -167,8 +167,8 @@ impl Picture<'_> {
         }
     }
 
-    fn lines(&self, c: &mut Canvas, p: &Places) -> Seen {
-        let mut seen = Seen::default();
+    fn lines(&self, c: &mut Canvas, p: &Places) -> LegendItems {
+        let mut seen = LegendItems::default();
         self.thin_lines(c, p, &mut seen);
         let x = &self.x;
         // Draw lines to remote nodes last, on top, because they are what the user looks for.
@@ -205,7 +205,7 @@ impl Picture<'_> {
     }
 
     /// Draws the lines of XPS and RPS, below the other lines.
-    fn thin_lines(&self, c: &mut Canvas, p: &Places, seen: &mut Seen) {
+    fn thin_lines(&self, c: &mut Canvas, p: &Places, seen: &mut LegendItems) {
         let x = &self.x;
         let aside = p.pitch / 2.0;
         let row = |dir: Dir, queue: u32| {

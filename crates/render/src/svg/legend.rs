@@ -10,7 +10,7 @@ const STEP: f64 = 18.0;
 const SAMPLE: f64 = 38.0;
 
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct LegendItems {
     pub near: bool,
     pub far: bool,
     pub unsure: bool,
@@ -29,7 +29,7 @@ pub(super) struct Seen {
     pub bundled: bool,
 }
 
-impl Seen {
+impl LegendItems {
     pub(super) fn line(&mut self, far: Option<bool>) {
         match far {
             Some(true) => self.far = true,
@@ -48,7 +48,7 @@ enum Sample<'a> {
 }
 
 /// Draws the legend. Returns its lower edge.
-pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Groups) -> f64 {
+pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &LegendItems, groups: &Groups) -> f64 {
     let mut items: Vec<(Sample, &str)> = Vec::new();
     let mut when = |on: bool, sample: Sample<'static>, text: &'static str| {
         if on {

@@ -10,7 +10,7 @@ use ringwise_text::{is_down, plural};
 
 /// Where the queues of a device are handled. The two interrupts of a queue count once.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct QueuePlacement {
     queues: usize,
     /// Queues whose CPU is unknown or offline.
     unknown: usize,
@@ -32,9 +32,9 @@ pub(super) struct Verdict {
     core_load: BTreeMap<usize, usize>,
 }
 
-impl Verdict {
+impl QueuePlacement {
     pub(super) fn of(t: &Topology, n: &Nic) -> Self {
-        let mut v = Verdict { down: is_down(n), ..Self::default() };
+        let mut v = QueuePlacement { down: is_down(n), ..Self::default() };
         let node = n.node.known().copied();
         v.node = node.filter(|_| t.nodes.known().is_some_and(|all| all.len() > 1));
         let (mut queues, mut unknown, mut remote) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());

@@ -7,5 +7,5 @@ mod refusal;
 mod syscall;
 
 pub(crate) use instruction::{Assembler, Condition, Instruction, Register, Width};
-pub(crate) use program::{LoadError, Program};
+pub(crate) use program::{BpfProgram, LoadError};
 pub(crate) use syscall::{Map, MapKind};

@@ -39,12 +39,12 @@ pub(crate) struct LoadError {
 
 /// A loaded program.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct BpfProgram {
     what: String,
     fd: OwnedFd,
 }
 
-impl Program {
+impl BpfProgram {
     /// Loads a socket filter; `what` begins the text of errors.
     ///
     /// Errors: EACCES and EINVAL: the verifier rejected it, and its words are in the error; EPERM: no CAP_BPF, or (before 5.11)
@@ -133,7 +133,7 @@ mod tests {
         let mut a = Assembler::default();
         a.load(Width::Word, Register::R0, Register::R1, TC_CLASSID);
         a.exit();
-        let LoadError { error, rejected } = Program::load("filter", &a.finish(), "rw_test").unwrap_err();
+        let LoadError { error, rejected } = BpfProgram::load("filter", &a.finish(), "rw_test").unwrap_err();
         if error.errno == Some(libc::EPERM) {
             assert!(!rejected && error.reason().contains("CAP_BPF"), "{error}");
             ringwise_testkit::skipped("a_rejected_program_has_the_words_of_the_verifier", &error.reason());

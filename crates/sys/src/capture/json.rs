@@ -5,7 +5,9 @@ use std::time::Duration;
 use ringwise_model::JsonFault;
 use serde::{Deserialize, Serialize};
 
-use super::recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply, from_hex, to_hex};
+use super::recording::{
+    Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey, from_hex, to_hex,
+};
 
 pub(super) const FORMAT: &str = "ringwise.capture";
 pub(super) const VERSION: u32 = 1;
@@ -46,7 +48,7 @@ struct Attempt {
     path: String,
     /// Its members are flattened into this object. All empty: the host answered.
     #[serde(flatten)]
-    refusal: Refusal,
+    refusal: RecordedRefusal,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     names: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,19 +72,19 @@ struct KernelEntry {
     payload: String,
     /// Its members are flattened into this object. All empty: the host answered.
     #[serde(flatten)]
-    refusal: Refusal,
+    refusal: RecordedRefusal,
     /// One string of hexadecimal digits per message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reply: Option<Vec<String>>,
 }
 
 /// Empty where the host answered.
-fn refusal<T>(answer: &Answer<T>) -> Refusal {
+fn refusal<T>(answer: &RecordedAnswer<T>) -> RecordedRefusal {
     answer.as_ref().err().cloned().unwrap_or_default()
 }
 
 impl Attempt {
-    fn new<T>(kind: &str, path: &str, answer: &Answer<T>) -> Self {
+    fn new<T>(kind: &str, path: &str, answer: &RecordedAnswer<T>) -> Self {
         let mut refusal = refusal(answer);
         if answer.is_err() && refusal.errno.is_none() && refusal.words.is_none() {
             // At least one is always set, because that distinguishes a refusal from a success.
@@ -196,7 +198,10 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
 }
 
 /// Adds the requests of one kernel file to `into`.
-pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, Reply>) -> Result<(), String> {
+pub(super) fn parse_kernel(
+    bytes: &[u8],
+    into: &mut std::collections::BTreeMap<RequestKey, RecordedReply>,
+) -> Result<(), String> {
     let entries: Vec<KernelEntry> = serde_json::from_slice(bytes).map_err(|e| JsonFault::from(e).to_string())?;
     for e in entries {
         let broken = || format!("{} {}: not hexadecimal digits", e.name, e.dev);
@@ -207,7 +212,10 @@ pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<A
             }
             None => Err(e.refusal.clone()),
         };
-        into.insert(Asked { kind: e.kind, dev: e.dev, cmd: e.cmd, payload }, Reply { name: e.name, answer });
+        into.insert(
+            RequestKey { kind: e.kind, dev: e.dev, cmd: e.cmd, payload },
+            RecordedReply { name: e.name, answer },
+        );
     }
     Ok(())
 }
@@ -217,15 +225,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_stands_among_the_members_of_its_entry() {
-        let refusal = Refusal { errno: Some(2), words: Some("w".into()), late: true };
-        let attempt = |answer: Answer<()>| serde_json::to_string(&Attempt::new("dir", "/a", &answer)).unwrap();
+    fn a_refusal_is_among_the_members_of_its_entry() {
+        let refusal = RecordedRefusal { errno: Some(2), words: Some("w".into()), late: true };
+        let attempt = |answer: RecordedAnswer<()>| serde_json::to_string(&Attempt::new("dir", "/a", &answer)).unwrap();
         assert_eq!(attempt(Err(refusal.clone())), r#"{"kind":"dir","path":"/a","errno":2,"words":"w","late":true}"#);
-        assert_eq!(attempt(Err(Refusal::default())), r#"{"kind":"dir","path":"/a","words":"no answer"}"#);
+        assert_eq!(attempt(Err(RecordedRefusal::default())), r#"{"kind":"dir","path":"/a","words":"no answer"}"#);
         assert_eq!(attempt(Ok(())), r#"{"kind":"dir","path":"/a"}"#);
         let mut r = Recording::default();
-        let asked = Asked { kind: "netdev".into(), dev: "eth0".into(), cmd: 1, payload: vec![255] };
-        r.kernel.insert(asked.clone(), Reply { name: "n".into(), answer: Err(refusal) });
+        let asked = RequestKey { kind: "netdev".into(), dev: "eth0".into(), cmd: 1, payload: vec![255] };
+        r.kernel.insert(asked.clone(), RecordedReply { name: "n".into(), answer: Err(refusal) });
         let written = kernel(&r);
         let line: String = written.split_ascii_whitespace().collect();
         assert_eq!(

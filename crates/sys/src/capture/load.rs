@@ -11,7 +11,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use super::archive;
 use super::json::{self, Listed};
 use super::path::clean;
-use super::recording::{Asked, Info, Recording, Reply};
+use super::recording::{Info, RecordedReply, Recording, RequestKey};
 use super::tree::{Node, Tree};
 use crate::host::{Error, Result};
 use crate::real::io_error;
@@ -24,7 +24,7 @@ const DEPTH: usize = 4;
 
 pub(super) enum Loaded {
     Ours(Recording),
-    Foreign { tree: Tree, kernel: BTreeMap<Asked, Reply>, info: Info },
+    Foreign { tree: Tree, kernel: BTreeMap<RequestKey, RecordedReply>, info: Info },
 }
 
 /// The host, and the subdirectory in which it was found.
@@ -171,7 +171,7 @@ impl Source {
         }
     }
 
-    fn kernel(&self, root: &str) -> std::result::Result<BTreeMap<Asked, Reply>, String> {
+    fn kernel(&self, root: &str) -> std::result::Result<BTreeMap<RequestKey, RecordedReply>, String> {
         let mut replies = BTreeMap::new();
         let mut names = vec!["kernel.json".to_string()];
         let folder = join(root, "kernel");
@@ -287,7 +287,7 @@ fn ours(
     source: Source,
     root: &str,
     listed: Listed,
-    kernel: BTreeMap<Asked, Reply>,
+    kernel: BTreeMap<RequestKey, RecordedReply>,
 ) -> std::result::Result<Recording, String> {
     let mut recording = Recording { kernel, ..listed.recording };
     let mut tree = match source {

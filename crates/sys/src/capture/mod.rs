@@ -1,4 +1,4 @@
-//! Recorded hosts: made by [`Recorder`], kept as [`Recording`], read back as [`Captured`].
+//! Recorded hosts: made by [`CaptureRecorder`], kept as [`Recording`], read back as [`Captured`].
 //!
 //! ```text
 //! Recorder<Real> ── finish ─► Recording ── write_tar ─► host.tar.gz:  manifest.json  what was asked, with each errno
@@ -30,8 +30,8 @@ use path::{not_held, resolve};
 use tree::Tree;
 
 pub use load::{captures, directories_of_captures, has_capture_name};
-pub use recorder::Recorder;
-pub use recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply};
+pub use recorder::CaptureRecorder;
+pub use recording::{Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey};
 pub(crate) use recording::{from_hex, to_hex};
 
 /// A recorded host, read only.
@@ -76,7 +76,7 @@ impl Captured {
         what: String,
         path: &str,
         follow: bool,
-        all: &'a BTreeMap<String, Answer<T>>,
+        all: &'a BTreeMap<String, RecordedAnswer<T>>,
     ) -> Result<&'a T> {
         let mut answer = all.get(path);
         if answer.is_none() {
@@ -129,7 +129,7 @@ impl Host for Captured {
 
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         let what = request.to_string();
-        let Some(asked) = Asked::of(request) else {
+        let Some(asked) = RequestKey::of(request) else {
             return Err(Error::other(what, "this host is a recording"));
         };
         match self.recording.kernel.get(&asked).map(|reply| &reply.answer) {

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn links_recorded_under_the_asked_path() {
+    fn links_recorded_under_the_requested_path() {
         let link = |_: &str, asked: &str| match asked {
             "/sys/class/net/eth1" => Some("../../devices/p/d/net/eth1".to_string()),
             "/sys/class/net/eth1/device" => Some("../../../d".to_string()),

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::recording::{Answer, Asked, Info, Recording, Refusal, Reply};
-use crate::host::{Around, Error, Host, Request, Result};
+use super::recording::{Info, RecordedAnswer, RecordedRefusal, RecordedReply, Recording, RequestKey};
+use crate::host::{Error, Host, HostWrapper, Request, Result};
 
 /// A host that passes every read to `H` and records the first answer to each. It writes nothing. Threads may read at the same
-/// time, and late ones may continue after [`Recorder::finish`].
-pub struct Recorder<H> {
+/// time, and late ones may continue after [`CaptureRecorder::finish`].
+pub struct CaptureRecorder<H> {
     host: H,
     recording: Mutex<Recording>,
 }
 
-impl<H: Host> Recorder<H> {
+impl<H: Host> CaptureRecorder<H> {
     /// Starts with an empty recording.
     pub fn new(host: H) -> Self {
         Self { host, recording: Mutex::default() }
@@ -45,17 +45,17 @@ impl<H: Host> Recorder<H> {
     }
 }
 
-fn answer<T: Clone>(result: &Result<T>) -> Answer<T> {
-    result.clone().map_err(|e| Refusal::from(&e))
+fn answer<T: Clone>(result: &Result<T>) -> RecordedAnswer<T> {
+    result.clone().map_err(|e| RecordedRefusal::from(&e))
 }
 
-fn keep<T: Clone>(answers: &mut BTreeMap<String, Answer<T>>, path: &str, result: &Result<T>) {
+fn keep<T: Clone>(answers: &mut BTreeMap<String, RecordedAnswer<T>>, path: &str, result: &Result<T>) {
     if let Entry::Vacant(free) = answers.entry(path.to_string()) {
         free.insert(answer(result));
     }
 }
 
-impl<H: Host> Host for Recorder<H> {
+impl<H: Host> Host for CaptureRecorder<H> {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         let result = self.host.read(path);
         keep(&mut self.lock().files, path, &result);
@@ -84,14 +84,14 @@ impl<H: Host> Host for Recorder<H> {
     }
 
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
-        let Some(asked) = Asked::of(request) else {
+        let Some(asked) = RequestKey::of(request) else {
             return Err(Error::other(request.to_string(), "nothing is written while recording"));
         };
         let result = self.host.kernel(request);
         if let Entry::Vacant(free) = self.lock().kernel.entry(asked) {
             let name = request.to_string();
             let name = name.split(' ').next().unwrap_or_default().to_string();
-            free.insert(Reply { name, answer: answer(&result) });
+            free.insert(RecordedReply { name, answer: answer(&result) });
         }
         result
     }
@@ -101,7 +101,7 @@ impl<H: Host> Host for Recorder<H> {
     }
 }
 
-impl<H: Host> Around for Recorder<H> {
+impl<H: Host> HostWrapper for CaptureRecorder<H> {
     fn inside(&self) -> &dyn Host {
         &self.host
     }

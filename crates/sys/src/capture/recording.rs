@@ -10,7 +10,7 @@ use crate::host::{Error, Request};
 
 /// A refusal as recorded: errno and message. Both `None`: no reason was given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct RecordedRefusal {
     /// Number as on Linux (`errno(3)`). `None`: the kernel gave none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
@@ -22,25 +22,25 @@ pub struct Refusal {
     pub late: bool,
 }
 
-impl Refusal {
+impl RecordedRefusal {
     pub(crate) fn into_error(self, what: String) -> Error {
         let cause = if self.late { Cause::Late } else { Cause::Other };
         Error { what, data: None, errno: self.errno, words: self.words, cause }
     }
 }
 
-impl From<&Error> for Refusal {
+impl From<&Error> for RecordedRefusal {
     fn from(e: &Error) -> Self {
         Self { errno: e.errno, words: e.words.clone(), late: e.is_late() }
     }
 }
 
 /// What the recorded host answered: the content, or why it is missing.
-pub type Answer<T> = std::result::Result<T, Refusal>;
+pub type RecordedAnswer<T> = std::result::Result<T, RecordedRefusal>;
 
 /// A kernel request as a key: all of its fields except the name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Asked {
+pub struct RequestKey {
     /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `net-shaper`, `ioctl`,
     /// `irqbalance`.
     pub kind: String,
@@ -52,7 +52,7 @@ pub struct Asked {
     pub payload: Vec<u8>,
 }
 
-impl Asked {
+impl RequestKey {
     /// `None` for requests that write, and for counters: they are never recorded.
     pub fn of(request: &Request) -> Option<Self> {
         let key = |kind: &str, dev: &str, cmd: u32, payload: &[u8]| {
@@ -91,11 +91,11 @@ impl Asked {
 
 /// The answer to a kernel request, with the request's name for people to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct RecordedReply {
     /// First word of the request as [`Request`] prints it: `channels-get`.
     pub name: String,
     /// One `Vec` per message of the reply, as [`Host::kernel`](crate::Host::kernel) returns them.
-    pub answer: Answer<Vec<Vec<u8>>>,
+    pub answer: RecordedAnswer<Vec<Vec<u8>>>,
 }
 
 /// One kind of identifier that was replaced.
@@ -134,13 +134,13 @@ pub struct Recording {
     /// Written to `manifest.json`; not part of what [`Recording::len`] counts.
     pub info: Info,
     /// Absolute path as requested → content.
-    pub files: BTreeMap<String, Answer<Vec<u8>>>,
+    pub files: BTreeMap<String, RecordedAnswer<Vec<u8>>>,
     /// Path → names, sorted.
-    pub dirs: BTreeMap<String, Answer<Vec<String>>>,
+    pub dirs: BTreeMap<String, RecordedAnswer<Vec<String>>>,
     /// Path → target, not resolved.
-    pub links: BTreeMap<String, Answer<String>>,
-    /// Requests that only read; counters are not among them (see [`Asked::of`]).
-    pub kernel: BTreeMap<Asked, Reply>,
+    pub links: BTreeMap<String, RecordedAnswer<String>>,
+    /// Requests that only read; counters are not among them (see [`RequestKey::of`]).
+    pub kernel: BTreeMap<RequestKey, RecordedReply>,
 }
 
 impl Recording {

@@ -10,7 +10,7 @@ use super::path::clean;
 use super::recording::Recording;
 use crate::host::{Error, Result};
 use crate::real::io_error;
-use crate::trust::{self, Beside};
+use crate::trust::{self, ReplacementFile};
 
 impl Recording {
     /// Members by name, in the order in which they are written.
@@ -59,7 +59,7 @@ impl Recording {
             let file = fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
             return self.write_to(file, gzip).map_err(failed);
         }
-        let new = Beside::create(path, 0o600).map_err(failed)?;
+        let new = ReplacementFile::create(path, 0o600).map_err(failed)?;
         self.write_to(&new.file, gzip).and_then(|()| new.finish()).map_err(failed)
     }
 
@@ -76,7 +76,7 @@ impl Recording {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(failed)?;
             }
-            let mut new = Beside::create(&path, 0o600).map_err(failed)?;
+            let mut new = ReplacementFile::create(&path, 0o600).map_err(failed)?;
             new.file.write_all(&bytes).and_then(|()| new.place()).map_err(failed)?;
         }
         Ok(())

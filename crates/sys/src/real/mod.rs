@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::entry_counter::EntryCounter;
 use crate::host::{Clock, CountEntries, Error, Host, Request, Result, SampleHeaders};
 use crate::ifindex::ifindex;
-use crate::packets::Tap;
+use crate::packets::PacketListener;
 
 pub use others::irqbalance_answered;
 pub(crate) use requests::{dump_once, group};
@@ -148,7 +148,7 @@ impl Host for Real {
     }
 
     fn sample_headers(&self, dev: &str, queues: u32, one_in: u32) -> Result<Box<dyn SampleHeaders>> {
-        Ok(Box::new(Tap::open(dev, queues, one_in)?))
+        Ok(Box::new(PacketListener::open(dev, queues, one_in)?))
     }
 }
 

@@ -95,7 +95,7 @@ impl Socket {
         let message = message(kind, flags, self.seq, body);
         self.send(&message)?;
         let deadline = Instant::now() + TIMEOUT;
-        let mut answer = Answer::new(self.seq, kind);
+        let mut answer = NetlinkReply::new(self.seq, kind);
         while !answer.complete {
             let length = self.receive(deadline)?;
             answer.add(&self.buf[..length])?;
@@ -223,14 +223,14 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// The answer to one request, collected from several datagrams.
-struct Answer {
+struct NetlinkReply {
     seq: u32,
     bodies: Vec<Vec<u8>>,
     complete: bool,
     inconsistent: bool,
 }
 
-impl Answer {
+impl NetlinkReply {
     fn new(seq: u32, _kind: u16) -> Self {
         Self { seq, bodies: Vec::new(), complete: false, inconsistent: false }
     }
@@ -325,7 +325,7 @@ mod tests {
             body.extend(if capped { &request[..HEADER] } else { &request[..] });
             put_attr(&mut body, 1, b"requested channel count exceeds maximum\0");
             let flags = NLM_F_ACK_TLVS | if capped { NLM_F_CAPPED } else { 0 };
-            let failed = Answer::new(3, 0).add(&reply(NLMSG_ERROR, flags, 3, &body));
+            let failed = NetlinkReply::new(3, 0).add(&reply(NLMSG_ERROR, flags, 3, &body));
             let words = Some("requested channel count exceeds maximum".to_string());
             assert_eq!(failed, Err(Fail::Kernel { errno: EINVAL, words }));
         }
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn dump_over_two_datagrams_and_other_sequence() {
-        let mut a = Answer::new(9, 0);
+        let mut a = NetlinkReply::new(9, 0);
         let first = [reply(0x10, 2, 9, b"aaaa"), reply(0x10, 2, 8, b"old!"), reply(0x10, 2, 9, b"bb")].concat();
         a.add(&first).unwrap();
         assert!(!a.complete);
@@ -344,13 +344,13 @@ mod tests {
 
     #[test]
     fn a_dump_that_ends_in_an_error_is_one() {
-        let failed = Answer::new(1, 0).add(&reply(NLMSG_DONE, 2, 1, &(-95i32).to_ne_bytes()));
+        let failed = NetlinkReply::new(1, 0).add(&reply(NLMSG_DONE, 2, 1, &(-95i32).to_ne_bytes()));
         assert_eq!(failed, Err(Fail::Kernel { errno: EOPNOTSUPP, words: None }));
     }
 
     #[test]
     fn interrupted_dump_is_marked() {
-        let mut a = Answer::new(1, 0);
+        let mut a = NetlinkReply::new(1, 0);
         a.add(&reply(0x10, 2 | NLM_F_DUMP_INTR, 1, b"aaaa")).unwrap();
         assert!(a.inconsistent);
     }
@@ -359,9 +359,9 @@ mod tests {
     fn cut_replies_never_panic() {
         let whole = [reply(0x10, 2, 1, b"aaaabbbb"), reply(NLMSG_ERROR, 0x300, 1, &[0; 40])].concat();
         for end in 1..whole.len() {
-            let _ = Answer::new(1, 0).add(&whole[..end]);
+            let _ = NetlinkReply::new(1, 0).add(&whole[..end]);
         }
-        assert!(matches!(Answer::new(1, 0).add(&whole[..20]), Err(Fail::Broken(_))));
+        assert!(matches!(NetlinkReply::new(1, 0).add(&whole[..20]), Err(Fail::Broken(_))));
         assert_eq!(attrs(&[3, 0, 1, 0]).count(), 0);
     }
 }

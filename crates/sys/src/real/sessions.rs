@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn none_where_nobody_is_logged_in() {
+    fn none_where_no_user_is_logged_in() {
         let p = Proc::new("none");
         p.process(40, "sshd", 1, "");
         p.socket(40, 3, 600);

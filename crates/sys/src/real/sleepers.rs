@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_told_apart() {
+    fn a_missing_cpu_is_distinguished() {
         let (cpu, errno) = (crate::isolation::MAX_CPU, libc::EINVAL);
         assert_eq!(ask(vec![cpu]), Ok(vec![[cpu.to_ne_bytes(), errno.to_ne_bytes()].concat()]));
     }

@@ -3,7 +3,7 @@
 
 use super::names::Pseudonyms;
 use super::raw::{is_scalar, number, put, put_text, split};
-use super::strings::{Care, Strings};
+use super::strings::{Strings, TextKind};
 use super::text;
 
 /// Attribute with index, name and flags of the device, in every ethtool reply.
@@ -185,7 +185,7 @@ fn drvinfo(out: &mut [u8], names: &mut Pseudonyms, strings: &Strings) {
     for (i, from) in [4, 36, 68, 100, 132].into_iter().enumerate() {
         let Some(field) = out.get_mut(from..from + 32) else { return };
         // Driver, version, firmware, bus address, ROM.
-        let care = if i == 3 { Care::Tables } else { Care::Versions };
+        let care = if i == 3 { TextKind::Tables } else { TextKind::Versions };
         let text = text::text(super::raw::text_of(field).as_bytes(), names, strings, care);
         field.fill(0);
         let length = text.len().min(31);

@@ -3,7 +3,7 @@
 //! replaced.
 
 use super::names::Pseudonyms;
-use super::strings::{Care, Strings};
+use super::strings::{Strings, TextKind};
 use super::text::{Piece, pieces};
 
 /// Forms that begin with neither: literal words, `{dev}` for an interface, `{driver}` for a driver, `{n}` for a number, `{bus}`
@@ -143,7 +143,7 @@ fn clean(message: &str, subjects: &Subjects, names: &mut Pseudonyms, strings: &S
     let mut out = String::new();
     let mut gone = 0;
     let mut renamed = false;
-    for piece in pieces(message.as_bytes(), names, strings, Care::Prose) {
+    for piece in pieces(message.as_bytes(), names, strings, TextKind::Prose) {
         let bytes = match piece {
             Piece::Name(name) => {
                 out.push_str(&String::from_utf8_lossy(&name));

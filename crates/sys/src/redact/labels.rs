@@ -1,7 +1,7 @@
 //! Finds values that are private because of the text beside them: `password=…`, `https://user:…@host/…`, `//host/share`,
 //! `name@host.example`, `iqn.…`, `Serial Number: …`.
 
-use super::strings::Care;
+use super::strings::TextKind;
 
 /// Part of a text that is replaced by a pseudonym of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,15 +46,15 @@ const TO_THE_END: [&str; 4] = ["password", "passphrase", "authorization", "cooki
 const TARGETS: [&[u8]; 4] = [b"iqn.", b"nqn.", b"eui.", b"naa."];
 
 /// The first label that begins at `at`, or whose mark (`=`, `:`, `@`) is at `at`. It does not begin before `done`.
-pub(super) fn at(input: &[u8], done: usize, at: usize, care: Care) -> Option<Label> {
+pub(super) fn at(input: &[u8], done: usize, at: usize, care: TextKind) -> Option<Label> {
     let found = match input[at] {
         b'=' => labelled(input, done, at),
         b':' if input[at..].starts_with(b"://") => url(input, done, at),
         b':' => labelled(input, done, at).or_else(|| export(input, done, at, care)),
         b'@' => email(input, done, at),
-        b'/' | b'\\' if care == Care::Prose => share(input, at).or_else(|| path(input, at)),
+        b'/' | b'\\' if care == TextKind::Prose => share(input, at).or_else(|| path(input, at)),
         b'i' | b'n' | b'e' | b'I' | b'N' | b'E' => target(input, at),
-        b's' | b'S' | b'p' | b'P' | b't' | b'T' if care == Care::Prose => named(input, at),
+        b's' | b'S' | b'p' | b'P' | b't' | b'T' if care == TextKind::Prose => named(input, at),
         _ => None,
     };
     found.filter(|l| l.from >= done && l.to > l.from)
@@ -158,12 +158,12 @@ fn share(input: &[u8], at: usize) -> Option<Label> {
 }
 
 /// `filer:/vol/home`.
-fn export(input: &[u8], done: usize, colon: usize, care: Care) -> Option<Label> {
+fn export(input: &[u8], done: usize, colon: usize, care: TextKind) -> Option<Label> {
     let name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     let first = input[done..colon].iter().rposition(|b| !name(b)).map_or(done, |n| done + n + 1);
     let path = input.get(colon + 1) == Some(&b'/') && input.get(colon + 2).is_some_and(u8::is_ascii_alphanumeric);
     let to = end(input, colon, ends_word);
-    (care == Care::Prose && path && first < colon).then_some(Label { from: first, to, kind: "network mount" })
+    (care == TextKind::Prose && path && first < colon).then_some(Label { from: first, to, kind: "network mount" })
 }
 
 /// Directories that a package or the kernel creates; a user chose the names elsewhere.
@@ -235,7 +235,7 @@ fn named(input: &[u8], at: usize) -> Option<Label> {
 mod tests {
     use super::*;
 
-    fn found(text: &str, care: Care) -> Vec<(String, &'static str)> {
+    fn found(text: &str, care: TextKind) -> Vec<(String, &'static str)> {
         let input = text.as_bytes();
         let (mut out, mut done, mut at) = (Vec::new(), 0, 0);
         while at < input.len() {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn values_by_what_stands_beside_them() {
+    fn values_by_their_labels() {
         for (text, want, kind) in [
             ("db_password=hunter2 x", "hunter2", "secret"),
             ("password: correct horse battery", "correct horse battery", "secret"),
@@ -264,7 +264,7 @@ mod tests {
             ("to anna.b@mail.example;", "anna.b@mail.example", "email address"),
             ("iqn.2001-04.com.example:disk1,x", "iqn.2001-04.com.example:disk1", "target"),
         ] {
-            assert_eq!(found(text, Care::Tables), [(want.to_string(), kind)], "{text}");
+            assert_eq!(found(text, TextKind::Tables), [(want.to_string(), kind)], "{text}");
         }
         for (text, want, kind) in [
             ("mount //nas7/home$ failed", "nas7/home$", "network mount"),
@@ -275,7 +275,7 @@ mod tests {
             ("password hunter2", "hunter2", "secret"),
             ("state in /home/anna/rw: x", "home/anna/rw", "path"),
         ] {
-            assert_eq!(found(text, Care::Prose), [(want.to_string(), kind)], "{text}");
+            assert_eq!(found(text, TextKind::Prose), [(want.to_string(), kind)], "{text}");
         }
     }
 
@@ -292,7 +292,7 @@ mod tests {
             "std::vec",
             "getty@tty1.service",
         ] {
-            let left = found(text, Care::Prose);
+            let left = found(text, TextKind::Prose);
             assert!(left.is_empty() || text.starts_with("serial port"), "{text}: {left:?}");
         }
     }

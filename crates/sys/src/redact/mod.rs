@@ -22,12 +22,12 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::capture::{Answer, Asked, Recording, Redacted, Refusal, Reply};
+use crate::capture::{RecordedAnswer, RecordedRefusal, RecordedReply, Recording, Redacted, RequestKey};
 use files::Rule;
 use kernel_lines::Subjects;
 use names::Pseudonyms;
 use papers::DocumentRedaction;
-use strings::{Care, Strings};
+use strings::{Strings, TextKind};
 
 pub use command::{Flag, FlagValue, Grammar};
 
@@ -119,13 +119,13 @@ fn whole(kind: &'static str, content: &str, names: &mut Pseudonyms) {
 }
 
 fn string(input: &str, names: &mut Pseudonyms, strings: &Strings) -> String {
-    String::from_utf8_lossy(&text::text(input.as_bytes(), names, strings, Care::Tables)).into_owned()
+    String::from_utf8_lossy(&text::text(input.as_bytes(), names, strings, TextKind::Tables)).into_owned()
 }
 
-fn refusal(r: &Refusal, names: &mut Pseudonyms, strings: &Strings) -> Refusal {
-    let clean = |w: &String, names: &mut Pseudonyms| text::text(w.as_bytes(), names, strings, Care::Prose);
+fn refusal(r: &RecordedRefusal, names: &mut Pseudonyms, strings: &Strings) -> RecordedRefusal {
+    let clean = |w: &String, names: &mut Pseudonyms| text::text(w.as_bytes(), names, strings, TextKind::Prose);
     let words = r.words.as_ref().map(|w| String::from_utf8_lossy(&clean(w, names)).into_owned());
-    Refusal { errno: r.errno, words, late: r.late }
+    RecordedRefusal { errno: r.errno, words, late: r.late }
 }
 
 /// `ours`: what is replaced in ringwise's own texts.
@@ -139,12 +139,12 @@ fn rewrite(r: &Recording, known: &Known, names: &mut Pseudonyms, strings: &Strin
                 let all: Option<Vec<_>> = messages.iter().map(|m| message(asked, m, names, strings)).collect();
                 all.ok_or_else(|| {
                     names.count("left out");
-                    Refusal { errno: None, words: Some("left out of the redacted capture".into()), late: false }
+                    RecordedRefusal { errno: None, words: Some("left out of the redacted capture".into()), late: false }
                 })
             }
             Err(e) => Err(refusal(e, names, strings)),
         };
-        out.kernel.insert(Asked { dev, ..asked.clone() }, Reply { name: reply.name.clone(), answer });
+        out.kernel.insert(RequestKey { dev, ..asked.clone() }, RecordedReply { name: reply.name.clone(), answer });
     }
     out.files = answers(&r.files, names, strings, |path, bytes, names| {
         let strings = if path.starts_with(files::OURS) { ours } else { strings };
@@ -160,11 +160,11 @@ fn rewrite(r: &Recording, known: &Known, names: &mut Pseudonyms, strings: &Strin
 }
 
 fn answers<T>(
-    all: &BTreeMap<String, Answer<T>>,
+    all: &BTreeMap<String, RecordedAnswer<T>>,
     names: &mut Pseudonyms,
     strings: &Strings,
     change: impl Fn(&str, &T, &mut Pseudonyms) -> T,
-) -> BTreeMap<String, Answer<T>> {
+) -> BTreeMap<String, RecordedAnswer<T>> {
     let mut out = BTreeMap::new();
     for (path, answer) in all {
         let answer = match answer {
@@ -177,8 +177,8 @@ fn answers<T>(
 }
 
 /// One message of a reply; `None`: its kind is not known.
-fn message(asked: &Asked, message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Option<Vec<u8>> {
-    let shapes = |text: &str, names: &mut Pseudonyms| text::text(text.as_bytes(), names, strings, Care::Tables);
+fn message(asked: &RequestKey, message: &[u8], names: &mut Pseudonyms, strings: &Strings) -> Option<Vec<u8>> {
+    let shapes = |text: &str, names: &mut Pseudonyms| text::text(text.as_bytes(), names, strings, TextKind::Tables);
     Some(match asked.kind.as_str() {
         "links" => raw::link(message, names, strings),
         "addrs" => raw::addr(message, names),
@@ -213,11 +213,11 @@ fn irqbalance(text: &str) -> String {
 fn file(path: &str, bytes: &[u8], known: &Known, names: &mut Pseudonyms, strings: &Strings) -> Vec<u8> {
     let content = || String::from_utf8_lossy(bytes).into_owned();
     let (changed, care) = match files::rule(path) {
-        Rule::Shapes => (bytes.to_vec(), Care::Tables),
-        Rule::Version => (bytes.to_vec(), Care::Versions),
-        Rule::Prose => (bytes.to_vec(), Care::Prose),
-        Rule::Text(change) => (change(&content(), names).into_bytes(), Care::Tables),
-        Rule::Versions(change) => (change(&content(), names).into_bytes(), Care::Versions),
+        Rule::Shapes => (bytes.to_vec(), TextKind::Tables),
+        Rule::Version => (bytes.to_vec(), TextKind::Versions),
+        Rule::Prose => (bytes.to_vec(), TextKind::Prose),
+        Rule::Text(change) => (change(&content(), names).into_bytes(), TextKind::Tables),
+        Rule::Versions(change) => (change(&content(), names).into_bytes(), TextKind::Versions),
         Rule::Own(change) => return change(&content(), names).into_bytes(),
         Rule::Bytes(change) => return change(bytes, names),
         Rule::Papers { intent } => {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::command::{self, Grammar, Left};
 use super::names::Pseudonyms;
-use super::strings::{Care, Strings};
+use super::strings::{Strings, TextKind};
 use super::text;
 
 /// Replaces a text that a person typed.
@@ -172,7 +172,7 @@ impl DocumentWalker<'_> {
                         continue;
                     }
                     self.value(value, key, &was);
-                    new.insert(self.scrub(key, Care::Tables), value.take());
+                    new.insert(self.scrub(key, TextKind::Tables), value.take());
                 }
                 *inner = new;
             }
@@ -205,11 +205,11 @@ impl DocumentWalker<'_> {
             "path" | "config" | "file" if text.starts_with('/') && text.matches('/').count() == 1 => {
                 format!("/{}", self.names.string("path", &text[1..]))
             }
-            _ => self.scrub(text, if self.p.intent { Care::Tables } else { Care::Prose }),
+            _ => self.scrub(text, if self.p.intent { TextKind::Tables } else { TextKind::Prose }),
         }
     }
 
-    fn scrub(&mut self, text: &str, care: Care) -> String {
+    fn scrub(&mut self, text: &str, care: TextKind) -> String {
         String::from_utf8_lossy(&text::text(text.as_bytes(), self.names, self.strings, care)).into_owned()
     }
 
@@ -242,7 +242,7 @@ impl DocumentWalker<'_> {
     /// Interface names stay but may contain addresses: `enx` and a MAC address.
     fn scrub_all(&mut self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.scrub(text, Care::Tables),
+            Value::String(text) => *text = self.scrub(text, TextKind::Tables),
             Value::Array(all) => all.iter_mut().for_each(|v| self.scrub_all(v)),
             Value::Object(inner) => inner.values_mut().for_each(|v| self.scrub_all(v)),
             _ => {}

@@ -2,7 +2,7 @@
 //! `linux/if_addr.h`, `linux/rtnetlink.h`). Whatever is not known to be harmless is removed.
 
 use super::names::Pseudonyms;
-use super::strings::{Care, Strings};
+use super::strings::{Strings, TextKind};
 use super::text;
 
 /// `IFLA_*`
@@ -76,7 +76,7 @@ pub(super) fn text_of(value: &[u8]) -> String {
 
 /// The same attribute with the private parts of its text replaced.
 pub(super) fn put_text(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Pseudonyms, strings: &Strings) {
-    let mut text = text::text(text_of(value).as_bytes(), names, strings, Care::Tables);
+    let mut text = text::text(text_of(value).as_bytes(), names, strings, TextKind::Tables);
     text.push(0);
     put(out, kind, &text);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// How a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
+pub(super) enum TextKind {
     /// Numbers with dots are versions.
     Versions,
     /// Tables of the kernel, in which other programs look things up.
@@ -43,9 +43,9 @@ impl Strings {
     }
 
     /// The longest name at position `at`.
-    pub(super) fn at(&self, input: &[u8], at: usize, care: Care) -> Option<&(String, String, &'static str)> {
+    pub(super) fn at(&self, input: &[u8], at: usize, care: TextKind) -> Option<&(String, String, &'static str)> {
         // In a table most bytes are inside a word, or begin no known name.
-        if care != Care::Prose && at > 0 && word(input.get(at - 1)) && word(input.get(at)) {
+        if care != TextKind::Prose && at > 0 && word(input.get(at - 1)) && word(input.get(at)) {
             return None;
         }
         let first = input[at..].first_chunk::<2>()?.map(|b| b.to_ascii_lowercase());
@@ -58,11 +58,11 @@ impl Strings {
 }
 
 /// Whether `known` occurs at `at`: as a separate word, and in prose also joined to others if it is long.
-fn is_known(input: &[u8], at: usize, known: &[u8], care: Care) -> bool {
+fn is_known(input: &[u8], at: usize, known: &[u8], care: TextKind) -> bool {
     let end = at + known.len();
     let here = input.get(at..end).is_some_and(|b| b.eq_ignore_ascii_case(known));
     let inside = at > 0 && word(input.get(at - 1)) || word(input.get(end));
-    here && (!inside || care == Care::Prose && known.len() >= 6)
+    here && (!inside || care == TextKind::Prose && known.len() >= 6)
 }
 
 pub(super) fn word(b: Option<&u8>) -> bool {

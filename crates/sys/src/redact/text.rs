@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::labels;
 use super::names::Pseudonyms;
-use super::strings::{Care, Strings, word};
+use super::strings::{Strings, TextKind, word};
 
 fn hex(b: Option<&u8>) -> bool {
     b.is_some_and(u8::is_ascii_hexdigit)
@@ -24,7 +24,7 @@ pub(super) enum Piece {
 }
 
 /// `text` with everything private replaced.
-pub(super) fn text(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care: Care) -> Vec<u8> {
+pub(super) fn text(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care: TextKind) -> Vec<u8> {
     let mut out = Vec::with_capacity(input.len());
     for piece in pieces(input, names, strings, care) {
         match piece {
@@ -35,7 +35,7 @@ pub(super) fn text(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care
 }
 
 /// The same, as parts that show what was replaced.
-pub(super) fn pieces(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care: Care) -> Vec<Piece> {
+pub(super) fn pieces(input: &[u8], names: &mut Pseudonyms, strings: &Strings, care: TextKind) -> Vec<Piece> {
     let by_label = split(vec![Piece::Kept(input.to_vec())], |bytes, at, done| {
         let l = labels::at(bytes, done, at, care)?;
         Some((l.from, l.to, names.hidden(l.kind, &bytes[l.from..l.to]).into_bytes()))
@@ -85,16 +85,16 @@ fn split(all: Vec<Piece>, mut find: impl FnMut(&[u8], usize, usize) -> Option<(u
 }
 
 /// The identifier that begins at `at`: its length and its replacement.
-fn shape(input: &[u8], at: usize, names: &mut Pseudonyms, care: Care) -> Option<(usize, Vec<u8>)> {
+fn shape(input: &[u8], at: usize, names: &mut Pseudonyms, care: TextKind) -> Option<(usize, Vec<u8>)> {
     let first = input[at];
     if !first.is_ascii_hexdigit() && first != b':' {
-        return if care == Care::Prose { opaque(input, at, names) } else { None };
+        return if care == TextKind::Prose { opaque(input, at, names) } else { None };
     }
     let before = at.checked_sub(1).map(|i| &input[i]);
     let rest = &input[at..];
     // An address may also begin after a letter that is not one of its digits: `from10.1.2.3`.
     let glued = word(before);
-    let prose = care == Care::Prose;
+    let prose = care == TextKind::Prose;
     if !glued && let Some(found) = uuid(rest, names) {
         return Some(found);
     }
@@ -114,7 +114,7 @@ fn shape(input: &[u8], at: usize, names: &mut Pseudonyms, care: Care) -> Option<
     if let Some(found) = guid(before, rest, names) {
         return Some(found);
     }
-    if care != Care::Versions
+    if care != TextKind::Versions
         && (!glued || prose && !before.is_some_and(u8::is_ascii_digit))
         && let Some(found) = ipv4(before, rest, names, prose)
     {
@@ -267,7 +267,7 @@ mod tests {
 
     fn prose(input: &str) -> String {
         let mut names = Pseudonyms::default();
-        String::from_utf8(text(input.as_bytes(), &mut names, &Strings::new(Vec::new()), Care::Prose)).unwrap()
+        String::from_utf8(text(input.as_bytes(), &mut names, &Strings::new(Vec::new()), TextKind::Prose)).unwrap()
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
         let mut names = Pseudonyms::default();
         names.hardware(&[0, 0x1b, 0x21, 0xaa, 0xbb, 0xcc]);
         let strings = Strings::new(vec![("web1".to_string(), "host-name-1".to_string(), "host name")]);
-        String::from_utf8(text(input.as_bytes(), &mut names, &strings, Care::Tables)).unwrap()
+        String::from_utf8(text(input.as_bytes(), &mut names, &strings, TextKind::Tables)).unwrap()
     }
 
     #[test]

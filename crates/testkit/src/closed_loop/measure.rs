@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, Interface, PACKETS_PER_S, RING};
+use super::{Interface, PACKETS_PER_S, PolicyChange, RING};
 
 /// A move back within this many seconds is a return (A-B-A).
 const RETURN_S: u64 = 180;
@@ -14,7 +14,7 @@ const HOT: f64 = 0.9;
 
 /// What happened in a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Report {
+pub struct SimulationReport {
     /// Entries and interrupts that were moved.
     pub moves: usize,
     /// The largest number of moves within an hour.
@@ -76,7 +76,7 @@ impl Meter {
         }
     }
 
-    pub(super) fn change(&mut self, second: u64, interface: &Interface, change: &Change) {
+    pub(super) fn change(&mut self, second: u64, interface: &Interface, change: &PolicyChange) {
         let entries = change.entries.iter().map(|(e, to)| ((false, *e), interface.table[*e], *to));
         let interrupts =
             change.interrupts.iter().map(|(q, to)| ((true, *q as usize), interface.cpus[*q as usize], *to));
@@ -89,8 +89,8 @@ impl Meter {
         }
     }
 
-    pub(super) fn report(self, seconds: u64) -> Report {
-        Report {
+    pub(super) fn report(self, seconds: u64) -> SimulationReport {
+        SimulationReport {
             moves: self.moves.len(),
             most_moves_in_an_hour: most_in_an_hour(&self.moves),
             returns: self.returns.len(),
@@ -160,7 +160,7 @@ mod tests {
         let mut interface = Interface::even(4, 2, 2);
         let mut meter = Meter::new();
         for (second, entry, to, returns) in [(10, 0, 1, 0), (190, 0, 0, 1), (200, 1, 0, 1), (381, 1, 1, 1)] {
-            let change = Change { entries: vec![(entry, to)], interrupts: Vec::new() };
+            let change = PolicyChange { entries: vec![(entry, to)], interrupts: Vec::new() };
             meter.change(second, &interface, &change);
             interface.table[entry] = to;
             assert_eq!(meter.returns.len(), returns, "{second}");

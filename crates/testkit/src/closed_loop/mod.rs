@@ -14,10 +14,10 @@ mod noise;
 mod policies;
 mod traffic;
 
-pub use measure::Report;
-pub use noise::Chance;
-pub use policies::{Irqbalance, Katalyst, StandStill};
-pub use traffic::Traffic;
+pub use measure::SimulationReport;
+pub use noise::SeededRandom;
+pub use policies::{IrqbalancePolicy, Katalyst, StandStill};
+pub use traffic::SimulatedTraffic;
 
 use measure::Meter;
 
@@ -28,7 +28,7 @@ pub const RING: f64 = 1024.0;
 
 /// What a policy can read after each second.
 #[derive(Debug, Clone)]
-pub struct Observed {
+pub struct PolicyInput {
     /// End of the second, since the begin of the simulation.
     pub second: u64,
     /// Time in softirq of each CPU, in percent: ticks of 250 Hz.
@@ -47,7 +47,7 @@ pub struct Observed {
 
 /// What a policy changes at the end of a second.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct PolicyChange {
     /// Entries, with their new queues.
     pub entries: Vec<(usize, u32)>,
     /// Queues, with the new CPUs of their interrupts.
@@ -55,9 +55,9 @@ pub struct Change {
 }
 
 /// A rule that moves entries or interrupts.
-pub trait Policy {
+pub trait BalancePolicy {
     /// Called at the end of each second.
-    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change;
+    fn second(&mut self, seen: &PolicyInput, interface: &Interface) -> PolicyChange;
 }
 
 /// The layout of the interface.
@@ -70,12 +70,12 @@ pub struct Interface {
     /// Number of CPUs.
     pub cpu_count: usize,
     /// Programs.
-    pub programs: Vec<Program>,
+    pub programs: Vec<CpuLoad>,
 }
 
 /// A program that is bound to a CPU and takes the time that packets leave, up to its demand.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Program {
+pub struct CpuLoad {
     /// Its CPU.
     pub cpu: u32,
     /// The time that it would take alone, 1.0 for all of it.
@@ -109,7 +109,7 @@ impl Interface {
     /// The time of each CPU that programs take in this second, 1.0 for all of it.
     fn taken_by_programs(&self, second: u64, offered: &[f64]) -> Vec<f64> {
         let demand = |cpu: usize| {
-            let own = |p: &&Program| p.cpu as usize == cpu && (p.from..p.to).contains(&second);
+            let own = |p: &&CpuLoad| p.cpu as usize == cpu && (p.from..p.to).contains(&second);
             self.programs.iter().filter(own).map(|p| p.demand).sum::<f64>()
         };
         offered.iter().enumerate().map(|(cpu, packets)| demand(cpu).min((1.0 - packets).max(0.0))).collect()
@@ -126,12 +126,12 @@ impl Interface {
 /// Lets a policy control the interface for some seconds, and returns what happened.
 pub fn run(
     interface: &mut Interface,
-    traffic: &mut Traffic,
-    policy: &mut dyn Policy,
+    traffic: &mut SimulatedTraffic,
+    policy: &mut dyn BalancePolicy,
     seconds: u64,
     seed: u64,
-) -> Report {
-    let mut chance = Chance::new(seed);
+) -> SimulationReport {
+    let mut chance = SeededRandom::new(seed);
     let mut meter = Meter::new();
     let mut out_of_order = 0;
     for second in 1..=seconds {
@@ -154,7 +154,13 @@ pub fn run(
     meter.report(seconds)
 }
 
-fn observe(interface: &Interface, entries: &[f64], offered: &[f64], programs: &[f64], chance: &mut Chance) -> Observed {
+fn observe(
+    interface: &Interface,
+    entries: &[f64],
+    offered: &[f64],
+    programs: &[f64],
+    chance: &mut SeededRandom,
+) -> PolicyInput {
     let handled = |cpu: u32| 1.0 / offered[cpu as usize].max(1.0);
     let busy_percent: Vec<f64> = offered.iter().map(|o| chance.ticks_percent(*o)).collect();
     // Without programs no chance is drawn, so that runs without them stay as they were.
@@ -162,7 +168,7 @@ fn observe(interface: &Interface, entries: &[f64], offered: &[f64], programs: &[
         let own = if *p > 0.0 { chance.ticks_percent(*p) } else { 0.0 };
         (busy + own).min(100.0)
     });
-    let mut out = Observed {
+    let mut out = PolicyInput {
         second: 0,
         total_percent: with_programs.collect(),
         busy_percent,
@@ -183,7 +189,7 @@ fn observe(interface: &Interface, entries: &[f64], offered: &[f64], programs: &[
 }
 
 /// What waits in the ring of the old queue may be overtaken by what arrives at the new one.
-fn reordered(interface: &Interface, entries: &[f64], offered: &[f64], change: &Change) -> u64 {
+fn reordered(interface: &Interface, entries: &[f64], offered: &[f64], change: &PolicyChange) -> u64 {
     let wait_s = |queue: u32| {
         let load = offered[interface.cpus[queue as usize] as usize];
         let packets = if load < 1.0 { (load / (2.0 * (1.0 - load))).min(RING) } else { RING };

@@ -5,9 +5,9 @@ const TICKS: u32 = 250;
 
 /// A generator. The same seed gives the same numbers on every machine.
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct SeededRandom(u64);
 
-impl Chance {
+impl SeededRandom {
     /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d))
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn counted_ticks_err_as_a_kernel_does() {
-        let mut chance = Chance::new(1);
+        let mut chance = SeededRandom::new(1);
         for busy in [0.1, 0.5, 0.9] {
             let draws: Vec<f64> = (0..4000).map(|_| chance.ticks_percent(busy)).collect();
             let mean = draws.iter().sum::<f64>() / 4000.0;
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn arrivals_vary_with_the_square_root() {
-        let mut chance = Chance::new(2);
+        let mut chance = SeededRandom::new(2);
         let draws: Vec<f64> = (0..4000).map(|_| chance.around(10_000.0) as f64).collect();
         let mean = draws.iter().sum::<f64>() / 4000.0;
         let error = (draws.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>() / 4000.0).sqrt();

@@ -1,14 +1,14 @@
 //! Rules of other programs, simplified to the decision. They move interrupts only.
 
-use super::{Change, Interface, Observed, Policy};
+use super::{BalancePolicy, Interface, PolicyChange, PolicyInput};
 
 /// Moves nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StandStill;
 
-impl Policy for StandStill {
-    fn second(&mut self, _: &Observed, _: &Interface) -> Change {
-        Change::default()
+impl BalancePolicy for StandStill {
+    fn second(&mut self, _: &PolicyInput, _: &Interface) -> PolicyChange {
+        PolicyChange::default()
     }
 }
 
@@ -21,7 +21,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, seen: &Observed) {
+    fn add(&mut self, seen: &PolicyInput) {
         self.seconds += 1;
         self.busy_percent.resize(seen.busy_percent.len(), 0.0);
         self.packets.resize(seen.packets.len(), 0.0);
@@ -47,17 +47,17 @@ fn emptiest(loads: &[f64]) -> usize {
 /// mean the smallest interrupts move to the emptiest CPU, as long as this does not reverse the imbalance. The only interrupt
 /// of a CPU never moves.
 #[derive(Debug, Clone, Default)]
-pub struct Irqbalance {
+pub struct IrqbalancePolicy {
     sums: Sums,
 }
 
 /// Interrupts per second of a queue whose interrupts are moderated.
 const MODERATED: f64 = 8000.0;
 
-impl Policy for Irqbalance {
-    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+impl BalancePolicy for IrqbalancePolicy {
+    fn second(&mut self, seen: &PolicyInput, interface: &Interface) -> PolicyChange {
         self.sums.add(seen);
-        let mut change = Change::default();
+        let mut change = PolicyChange::default();
         if self.sums.seconds < 10 {
             return change;
         }
@@ -96,10 +96,10 @@ pub struct Katalyst {
     left: Vec<(u64, usize, usize)>,
 }
 
-impl Policy for Katalyst {
-    fn second(&mut self, seen: &Observed, interface: &Interface) -> Change {
+impl BalancePolicy for Katalyst {
+    fn second(&mut self, seen: &PolicyInput, interface: &Interface) -> PolicyChange {
         self.sums.add(seen);
-        let mut change = Change::default();
+        let mut change = PolicyChange::default();
         if self.sums.seconds < 5 {
             return change;
         }
@@ -134,29 +134,29 @@ impl Policy for Katalyst {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Traffic, run};
+    use super::super::{SimulatedTraffic, run};
     use super::*;
 
-    fn loaded(queues: u32, policy: &mut dyn Policy) -> (Interface, super::super::Report) {
+    fn loaded(queues: u32, policy: &mut dyn BalancePolicy) -> (Interface, super::super::SimulationReport) {
         let mut interface = Interface::even(128, queues, 8);
-        let mut traffic = Traffic::zipf(128, 10_000, 1.0, 4.8, 5);
+        let mut traffic = SimulatedTraffic::zipf(128, 10_000, 1.0, 4.8, 5);
         let report = run(&mut interface, &mut traffic, policy, 600, 1);
         (interface, report)
     }
 
     #[test]
     fn lone_interrupts_never_move() {
-        for policy in [&mut Irqbalance::default() as &mut dyn Policy, &mut Katalyst::default()] {
+        for policy in [&mut IrqbalancePolicy::default() as &mut dyn BalancePolicy, &mut Katalyst::default()] {
             assert_eq!(loaded(8, policy).1.moves, 0);
         }
     }
 
     #[test]
     fn with_four_queues_on_a_cpu_some_of_them_move() {
-        for policy in [&mut Irqbalance::default() as &mut dyn Policy, &mut Katalyst::default()] {
+        for policy in [&mut IrqbalancePolicy::default() as &mut dyn BalancePolicy, &mut Katalyst::default()] {
             let (interface, report) = loaded(32, policy);
             assert!(report.moves > 0);
-            let entries = Traffic::zipf(128, 10_000, 1.0, 4.8, 5);
+            let entries = SimulatedTraffic::zipf(128, 10_000, 1.0, 4.8, 5);
             let even = Interface::even(128, 32, 8).max_to_mean(entries.base());
             assert!(interface.max_to_mean(entries.base()) < even, "the busiest CPU has less");
         }

@@ -1,6 +1,6 @@
 //! Traffic: how much CPU time the packets of each table entry need, second by second.
 
-use super::noise::Chance;
+use super::noise::SeededRandom;
 
 /// A flow that comes and goes.
 #[derive(Debug, Clone)]
@@ -15,10 +15,10 @@ struct OnOff {
 
 /// Traffic over a table. Shares are in CPUs: 1.0 is all of the time of one.
 #[derive(Debug, Clone)]
-pub struct Traffic {
+pub struct SimulatedTraffic {
     base: Vec<f64>,
     now: Vec<f64>,
-    chance: Chance,
+    chance: SeededRandom,
     /// Standard deviation of each entry from second to second, as a part of its share.
     jitter: f64,
     on_off: Vec<OnOff>,
@@ -31,14 +31,14 @@ pub struct Traffic {
     flows: (u32, f64),
 }
 
-impl Traffic {
+impl SimulatedTraffic {
     /// `count` flows that need `total` CPUs together; the share of flow k is proportional to 1 / k^`zipf`. Each flow has
     /// a random entry.
     pub fn zipf(entries: usize, count: u32, zipf: f64, total: f64, seed: u64) -> Self {
         let mut out = Self {
             base: vec![0.0; entries],
             now: vec![0.0; entries],
-            chance: Chance::new(seed),
+            chance: SeededRandom::new(seed),
             jitter: 0.02,
             on_off: Vec::new(),
             surge: None,
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_traffic() {
         let draw = |seed| {
-            let mut t = Traffic::zipf(128, 1000, 0.9, 4.0, seed).with_on_off(2, 0.4);
+            let mut t = SimulatedTraffic::zipf(128, 1000, 0.9, 4.0, seed).with_on_off(2, 0.4);
             (1..50).map(|s| t.second(s).to_vec()).collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
@@ -143,12 +143,12 @@ mod tests {
 
     #[test]
     fn totals_surges_and_flows_that_come_and_go() {
-        let sum = |t: &mut Traffic, second| t.second(second).iter().sum::<f64>();
-        let mut t = Traffic::zipf(128, 10_000, 0.9, 2.0, 3).with_surge(10, 5.0);
+        let sum = |t: &mut SimulatedTraffic, second| t.second(second).iter().sum::<f64>();
+        let mut t = SimulatedTraffic::zipf(128, 10_000, 0.9, 2.0, 3).with_surge(10, 5.0);
         assert!((sum(&mut t, 10) - 2.0).abs() < 0.05);
         assert!((sum(&mut t, 11) - 6.0).abs() < 0.15);
         assert!((sum(&mut t, 12) - 10.0).abs() < 0.2 && (sum(&mut t, 99) - 10.0).abs() < 0.2);
-        let mut t = Traffic::zipf(128, 10_000, 0.0, 0.0, 3).with_on_off(1, 0.4);
+        let mut t = SimulatedTraffic::zipf(128, 10_000, 0.0, 0.0, 3).with_on_off(1, 0.4);
         let on: Vec<bool> = (1..=3000).map(|s| sum(&mut t, s) > 0.1).collect();
         let changes: Vec<usize> = (1..3000).filter(|s| on[*s] != on[s - 1]).collect();
         assert!((10..=200).contains(&changes.len()), "{}", changes.len());

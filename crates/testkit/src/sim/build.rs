@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ringwise_model::nic::Pause;
 use ringwise_model::{
-    Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Nic, NicKind, Node,
-    NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue, XdpMetadata,
+    Bond, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Nic, NicKind, Node, NodeId, Power,
+    QueuelessInterfaces, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue, XdpMetadata,
 };
 
 use super::driver;
-use super::driver_kind::Driver;
+use super::driver_kind::SimulatedDriver;
 use crate::machines::plain_nic;
 
 /// A host under construction; see [`host`].
@@ -85,7 +85,7 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         host,
         topology,
         nics: Vec::new(),
-        bystanders: Bystanders::default(),
+        bystanders: QueuelessInterfaces::default(),
         control: Fact::Known(Vec::new()),
         held: Vec::new(),
         without_interface: Vec::new(),
@@ -109,30 +109,30 @@ impl Build {
 
     /// An igb as QEMU has it: at most 8 queues, table of 128. `queues` now.
     pub fn igb(self, name: &str, node: u32, queues: u32) -> Self {
-        self.nic(name, Driver::Igb, node, queues, 8)
+        self.nic(name, SimulatedDriver::Igb, node, queues, 8)
     }
 
     /// A virtio_net with `queues` queue pairs, all of them in use.
     pub fn virtio(self, name: &str, node: u32, queues: u32) -> Self {
-        self.nic(name, Driver::Virtio, node, queues, queues)
+        self.nic(name, SimulatedDriver::Virtio, node, queues, queues)
     }
 
     /// A vmxnet3 with `queues` queue pairs; the driver has no channel counts that can be set.
     pub fn vmxnet3(self, name: &str, node: u32, queues: u32) -> Self {
-        self.nic(name, Driver::Vmxnet3, node, queues, queues)
+        self.nic(name, SimulatedDriver::Vmxnet3, node, queues, queues)
     }
 
     /// The lab's own test NIC.
     pub fn mqnic(self, name: &str, node: u32, queues: u32) -> Self {
-        self.nic(name, Driver::Mqnic, node, queues, queues)
+        self.nic(name, SimulatedDriver::Mqnic, node, queues, queues)
     }
 
     /// One queue, no channels.
     pub fn e1000e(self, name: &str, node: u32) -> Self {
-        self.nic(name, Driver::E1000e, node, 1, 1)
+        self.nic(name, SimulatedDriver::E1000e, node, 1, 1)
     }
 
-    fn nic(mut self, name: &str, driver: Driver, node: u32, queues: u32, max: u32) -> Self {
+    fn nic(mut self, name: &str, driver: SimulatedDriver, node: u32, queues: u32, max: u32) -> Self {
         let index = self.snapshot.nics.len() as u32 + 2;
         let near = self.snapshot.topology.node(NodeId(node)).map(|n| n.cpus.clone()).unwrap_or_default();
         let at = Fact::Known(NodeId(node));
@@ -141,8 +141,8 @@ impl Build {
         let vector = |irq, name: String, role, place| driver::new_vector(irq, name, role, &near, place, at.clone());
         let mut vectors = Vec::new();
         match driver {
-            Driver::Igb => vectors = driver::igb_vectors(name, queues, first, &near, &at),
-            Driver::Virtio => {
+            SimulatedDriver::Igb => vectors = driver::igb_vectors(name, queues, first, &near, &at),
+            SimulatedDriver::Virtio => {
                 // MSI order: config, then input and output alternately.
                 let v = format!("virtio{}", index - 2);
                 for q in 0..queues {
@@ -164,17 +164,17 @@ impl Build {
                 vectors.sort_by_key(|v| (v.rx().is_empty(), v.irq));
                 vectors.push(vector(first, format!("{v}-config"), Role::Control, 0));
             }
-            Driver::Vmxnet3 => {
+            SimulatedDriver::Vmxnet3 => {
                 (0..queues)
                     .for_each(|q| vectors.push(vector(first + q, format!("{name}-rxtx-{q}"), pair(q), q as usize)));
                 vectors.push(vector(first + queues, format!("{name}-event-{queues}"), Role::Control, 0));
             }
-            Driver::E1000e => {
+            SimulatedDriver::E1000e => {
                 vectors.push(vector(first, format!("{name}-rx-0"), Role::Queues { rx: vec![0], tx: vec![] }, 0));
                 vectors.push(vector(first + 1, format!("{name}-tx-0"), Role::Queues { rx: vec![], tx: vec![0] }, 1));
                 vectors.push(vector(first + 2, name.to_string(), Role::Control, 2));
             }
-            Driver::Mqnic | Driver::Other => {
+            SimulatedDriver::Mqnic | SimulatedDriver::Other => {
                 (0..queues)
                     .for_each(|q| vectors.push(vector(first + 1 + q, format!("{name}-TxRx-{q}"), pair(q), q as usize)));
                 vectors.push(vector(first, format!("{name}-event"), Role::Control, 0));
@@ -184,16 +184,16 @@ impl Build {
         let count = |now, max| Some(Count { now, max });
         let combined = Channels { rx: None, tx: None, combined: count(queues, max), other: count(1, 1) };
         let table = match driver {
-            Driver::Igb => driver::blocks(128, queues),
+            SimulatedDriver::Igb => driver::blocks(128, queues),
             _ => driver::round_robin(128, queues),
         };
         let (kind, driver_name) = match driver {
-            Driver::Virtio => (NicKind::Virtio, "virtio_net"),
-            Driver::Igb => (NicKind::Physical, "igb"),
-            Driver::Vmxnet3 => (NicKind::Physical, "vmxnet3"),
-            Driver::Mqnic => (NicKind::Physical, "mqnic"),
-            Driver::E1000e => (NicKind::Physical, "e1000e"),
-            Driver::Other => (NicKind::Physical, "other"),
+            SimulatedDriver::Virtio => (NicKind::Virtio, "virtio_net"),
+            SimulatedDriver::Igb => (NicKind::Physical, "igb"),
+            SimulatedDriver::Vmxnet3 => (NicKind::Physical, "vmxnet3"),
+            SimulatedDriver::Mqnic => (NicKind::Physical, "mqnic"),
+            SimulatedDriver::E1000e => (NicKind::Physical, "e1000e"),
+            SimulatedDriver::Other => (NicKind::Physical, "other"),
         };
         let params =
             |list: &[(&str, u32)]| Fact::Known(Coalesce(list.iter().map(|(k, v)| (k.to_string(), *v)).collect()));
@@ -209,7 +209,7 @@ impl Build {
             driver: Fact::Known(driver_name.into()),
             node: at.clone(),
             local_cpus: Fact::Known(near.clone()),
-            channels: if driver == Driver::E1000e { Fact::Absent } else { Fact::Known(combined) },
+            channels: if driver == SimulatedDriver::E1000e { Fact::Absent } else { Fact::Known(combined) },
             rx_queues: (0..queues)
                 .map(|id| RxQueue { id, rps_cpus: Fact::Known(CpuSet::new()), rps_flow_cnt: Fact::Known(0) })
                 .collect(),
@@ -222,17 +222,21 @@ impl Build {
                 })
                 .collect(),
             vectors,
-            rss: if driver == Driver::E1000e {
+            rss: if driver == SimulatedDriver::E1000e {
                 Fact::Absent
             } else {
                 Fact::Known(Rss {
                     symmetric: Fact::Known("none".into()),
-                    contexts: if driver == Driver::Mqnic { Fact::Known(BTreeMap::new()) } else { Fact::Absent },
+                    contexts: if driver == SimulatedDriver::Mqnic {
+                        Fact::Known(BTreeMap::new())
+                    } else {
+                        Fact::Absent
+                    },
                     table,
                     function: Fact::Known("toeplitz".into()),
                     // lab: "RSS: igb has no key", "RSS: the test NIC has one of 40 bytes"
                     key: match driver {
-                        Driver::Mqnic | Driver::Virtio => Fact::Known("6d5a56da".repeat(10)),
+                        SimulatedDriver::Mqnic | SimulatedDriver::Virtio => Fact::Known("6d5a56da".repeat(10)),
                         _ => Fact::Absent,
                     },
                     fields: fields(driver),
@@ -240,9 +244,9 @@ impl Build {
             },
             rings: Fact::Known(Rings::sizes(count(256, 4096), count(256, 4096))),
             coalesce: match driver {
-                Driver::Vmxnet3 => Fact::Absent,
-                Driver::Virtio => params(&[("rx-usecs", 0), ("tx-usecs", 0)]),
-                Driver::Mqnic => params(&[
+                SimulatedDriver::Vmxnet3 => Fact::Absent,
+                SimulatedDriver::Virtio => params(&[("rx-usecs", 0), ("tx-usecs", 0)]),
+                SimulatedDriver::Mqnic => params(&[
                     ("rx-usecs", 50),
                     ("rx-max-frames", 64),
                     ("tx-usecs", 50),
@@ -253,7 +257,7 @@ impl Build {
             },
             // lab: "pause frames as ethtool -a shows them"
             pause: match driver {
-                Driver::Virtio | Driver::Vmxnet3 => Fact::Absent,
+                SimulatedDriver::Virtio | SimulatedDriver::Vmxnet3 => Fact::Absent,
                 _ => Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) }),
             },
             features: Fact::Known(super::features::of_driver(driver)),
@@ -264,8 +268,8 @@ impl Build {
             queue_coalesce: Fact::Absent,
             // lab: "rules: eth0 counts none", "rules: mq1 has 64 places", "rules: virtio has none"
             rules: match driver {
-                Driver::Igb => Fact::Known(Rules::default()),
-                Driver::Mqnic => Fact::Known(Rules { capacity: 64, ..Rules::default() }),
+                SimulatedDriver::Igb => Fact::Known(Rules::default()),
+                SimulatedDriver::Mqnic => Fact::Known(Rules { capacity: 64, ..Rules::default() }),
                 _ => Fact::Absent,
             },
             napi: super::napi::unset(),
@@ -278,7 +282,7 @@ impl Build {
         });
         if let Some(nic) = self.snapshot.nics.last_mut() {
             nic.queue_coalesce = super::moderation::of_queues(driver, &nic.coalesce, queues);
-            if driver == Driver::Igb {
+            if driver == SimulatedDriver::Igb {
                 super::moderation::of_pairs(nic);
             }
         }
@@ -360,10 +364,10 @@ impl Build {
 }
 
 /// lab: "fields: igb hashes UDP without ports at first"
-fn fields(driver: Driver) -> BTreeMap<String, String> {
-    let udp = if driver == Driver::Virtio { "sdfn" } else { "sd" };
+fn fields(driver: SimulatedDriver) -> BTreeMap<String, String> {
+    let udp = if driver == SimulatedDriver::Virtio { "sdfn" } else { "sd" };
     match driver {
-        Driver::Vmxnet3 => BTreeMap::new(),
+        SimulatedDriver::Vmxnet3 => BTreeMap::new(),
         _ => [("tcp4", "sdfn"), ("udp4", udp), ("tcp6", "sdfn"), ("udp6", udp)]
             .map(|(flow, letters)| (flow.to_string(), letters.to_string()))
             .into(),

@@ -11,7 +11,7 @@ const BOOT: u64 = 1_790_000_000;
 
 /// Events that change the clocks of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Jump {
+pub enum ClockJump {
     /// The wall clock is set forward or back by this many seconds. In a virtual machine that was paused only this
     /// happens.
     Wall(i64),
@@ -21,7 +21,7 @@ pub enum Jump {
 
 impl Sim {
     /// Makes the clocks jump `after` from now; the jump happens while a program sleeps.
-    pub fn jump(&self, after: Duration, jump: Jump) {
+    pub fn jump(&self, after: Duration, jump: ClockJump) {
         let mut s = self.lock();
         let at = s.now + after;
         s.jumps.push((at, jump));
@@ -38,8 +38,8 @@ impl State {
             left = left.saturating_sub(at.saturating_sub(self.now));
             self.now = self.now.max(at);
             match jump {
-                Jump::Wall(seconds) => self.wall += seconds,
-                Jump::Suspend(time) => self.now += time,
+                ClockJump::Wall(seconds) => self.wall += seconds,
+                ClockJump::Suspend(time) => self.now += time,
             }
         }
         self.now += left;

@@ -11,7 +11,7 @@ use ringwise_model::{
 use ringwise_sys::{Error, Result};
 
 use super::State;
-use super::driver_kind::{Driver, Quirk};
+use super::driver_kind::{Quirk, SimulatedDriver};
 
 /// Vectors that are managed by the kernel according to the snapshot.
 pub(super) fn managed(nic: &Nic) -> BTreeSet<u32> {
@@ -151,7 +151,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
     resize(nic, combined, combined, &default_mask);
     super::moderation::resize(nic, combined);
     match s.extra[i].driver {
-        Driver::Igb => {
+        SimulatedDriver::Igb => {
             // Every vector is freed and requested again: other numbers, default affinity.
             // lab: "igb: -L resets affinity"
             nic.vectors = igb_vectors(&nic.dev.name, combined, first_irq, &cpus, &nic.node);
@@ -167,7 +167,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
             // lab: wait_link after -L
             s.extra[i].link_down_until(now + Duration::from_millis(1500));
         }
-        Driver::Virtio => {
+        SimulatedDriver::Virtio => {
             // lab: "virtio: -L rewrites affinity", "virtio: the driver presets XPS" (drivers/net/virtio_net.c, virtnet_set_affinity)
             let all: Vec<CpuId> = online.iter().collect();
             let stride = (all.len() / combined as usize).max(1);
@@ -187,7 +187,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
             }
             // lab: "virtio: -L keeps the table"
         }
-        Driver::Mqnic | Driver::Other => {
+        SimulatedDriver::Mqnic | SimulatedDriver::Other => {
             // Vectors stay, only those in use carry a name. lab: "mqnic: -L keeps affinity"
             let name = nic.dev.name.clone();
             for v in &mut nic.vectors {
@@ -214,7 +214,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
                 }
             }
         }
-        Driver::Vmxnet3 | Driver::E1000e => return Err(Error::errno("channels-set", EOPNOTSUPP)),
+        SimulatedDriver::Vmxnet3 | SimulatedDriver::E1000e => return Err(Error::errno("channels-set", EOPNOTSUPP)),
     }
     Ok(())
 }
@@ -226,19 +226,19 @@ pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Resul
     let round = |n: u32| -> Result<u32> {
         match driver {
             // lab: "igb: -G rounds up to a multiple of 8" (100 becomes 104, 10 becomes 64)
-            Driver::Igb | Driver::E1000e => Ok(n.max(64).next_multiple_of(8)),
+            SimulatedDriver::Igb | SimulatedDriver::E1000e => Ok(n.max(64).next_multiple_of(8)),
             // lab: "vmxnet3: -G rounds up to a multiple of 32"
-            Driver::Vmxnet3 => Ok(n.next_multiple_of(32)),
+            SimulatedDriver::Vmxnet3 => Ok(n.next_multiple_of(32)),
             // lab: "virtio: rings that are no power of two"
-            Driver::Virtio if !n.is_power_of_two() => Err(Error::errno("rings-set", ENOMEM)),
+            SimulatedDriver::Virtio if !n.is_power_of_two() => Err(Error::errno("rings-set", ENOMEM)),
             // Before 5.17 without a message. lab: "mqnic: rings below 64"
-            Driver::Mqnic if n < 64 => {
+            SimulatedDriver::Mqnic if n < 64 => {
                 let mut e = Error::errno("rings-set", EINVAL);
                 e.words = Some("ring size below 64".into());
                 Err(e)
             }
-            Driver::Mqnic => Ok(n.next_power_of_two()),
-            Driver::Virtio | Driver::Other => Ok(n),
+            SimulatedDriver::Mqnic => Ok(n.next_power_of_two()),
+            SimulatedDriver::Virtio | SimulatedDriver::Other => Ok(n),
         }
     };
     let (rx, tx) = (want.rx.map(round).transpose()?, want.tx.map(round).transpose()?);
@@ -259,12 +259,12 @@ pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Resul
             part.store(r, found);
         }
     }
-    if driver == Driver::Vmxnet3 {
+    if driver == SimulatedDriver::Vmxnet3 {
         // lab: "vmxnet3: -G resets the table"
         let queues = nic.rx_queues.len() as u32;
         set_table(nic, |n| round_robin(n, queues));
     }
-    if driver == Driver::Igb {
+    if driver == SimulatedDriver::Igb {
         // lab: wait_link after -G
         s.extra[i].link_down_until(now + Duration::from_millis(1200));
     }

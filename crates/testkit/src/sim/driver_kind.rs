@@ -4,7 +4,7 @@ use ringwise_model::Nic;
 
 /// How a device behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Driver {
+pub enum SimulatedDriver {
     /// Intel 82576, as QEMU emulates it.
     Igb,
     /// virtio_net: a change of channels resets affinities and XPS.
@@ -19,7 +19,7 @@ pub enum Driver {
     Other,
 }
 
-impl Driver {
+impl SimulatedDriver {
     pub(crate) fn of(nic: &Nic) -> Self {
         match nic.driver.known().map(String::as_str) {
             Some("igb") => Self::Igb,

@@ -24,7 +24,7 @@ pub enum ArrivalQueue {
 
 /// Packets that arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ArrivingPackets {
     /// Hash that the NIC computed. 0: none.
     pub hash: u32,
     /// By which queue they arrive.
@@ -70,7 +70,7 @@ fn lock(counting: &Mutex<Counting>) -> MutexGuard<'_, Counting> {
 }
 
 impl Counting {
-    fn add(&mut self, arrival: &Arrival, queue: Option<u32>) {
+    fn add(&mut self, arrival: &ArrivingPackets, queue: Option<u32>) {
         let entry = arrival.hash as usize % self.table.len();
         let count = if arrival.hash == 0 { &mut self.counts.unhashed } else { &mut self.counts.entries[entry] };
         count.packets += arrival.packets;
@@ -124,7 +124,7 @@ impl Sim {
     ///
     /// # Panics
     /// The device has no RSS table, and the queue is to be found there.
-    pub fn receive(&self, dev: &str, arrival: Arrival) {
+    pub fn receive(&self, dev: &str, arrival: ArrivingPackets) {
         let mut s = self.lock();
         let Some(i) = s.index(dev) else { return };
         let queue = match (arrival.queue, &s.nics[i].rss) {
@@ -153,8 +153,8 @@ mod tests {
     use super::super::build;
     use super::*;
 
-    fn arrival(hash: u32, packets: u64) -> Arrival {
-        Arrival { hash, queue: ArrivalQueue::ByTable, packets, bytes: 100 * packets, segments: 3 * packets }
+    fn arrival(hash: u32, packets: u64) -> ArrivingPackets {
+        ArrivingPackets { hash, queue: ArrivalQueue::ByTable, packets, bytes: 100 * packets, segments: 3 * packets }
     }
 
     fn table(sim: &Sim) -> Vec<u32> {
@@ -169,7 +169,7 @@ mod tests {
         let entries = expected.len() as u32;
         sim.receive("eth0", arrival(entries + 5, 7));
         sim.receive("eth0", arrival(0, 2));
-        sim.receive("eth0", Arrival { queue: ArrivalQueue::Unknown, ..arrival(6, 4) });
+        sim.receive("eth0", ArrivingPackets { queue: ArrivalQueue::Unknown, ..arrival(6, 4) });
         let counts = counter.read().unwrap();
         let seven = EntryCount { packets: 7, bytes: 700, segments: 21, ..EntryCount::default() };
         assert_eq!((counts.entries[5], counts.unhashed.packets), (seven, 2));
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((moved.entries[5].packets, moved.entries[5].other_queue), (3, 3));
         counter.set_table(&expected).unwrap();
         sim.receive("eth0", arrival(5, 1));
-        sim.receive("eth0", Arrival { queue: ArrivalQueue::Fixed(expected[5] + 1), ..arrival(5, 10) });
+        sim.receive("eth0", ArrivingPackets { queue: ArrivalQueue::Fixed(expected[5] + 1), ..arrival(5, 10) });
         let after = counter.read().unwrap().since(&counts);
         assert_eq!((after.entries[5].packets, after.entries[5].other_queue), (14, 13));
     }

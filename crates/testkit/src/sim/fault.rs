@@ -30,7 +30,7 @@ pub enum Times {
 
 /// A fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum SimulatedFault {
     /// The kernel answers with this errno and changes nothing.
     Fail {
         /// Writes that fail.
@@ -52,7 +52,7 @@ pub enum Fault {
         /// Interface name; it need not be the one that is written to.
         dev: String,
     },
-    /// The call does not come back until [`Sim::heal`]; nothing happens.
+    /// The call does not come back until [`Sim::clear_faults`]; nothing happens.
     Hang {
         /// Writes that hang.
         at: At,
@@ -114,7 +114,7 @@ impl Sim {
 
     /// Whether a fault makes this request always fail with EOPNOTSUPP.
     pub(super) fn lacks_the_call(&self, what: &str) -> bool {
-        let lacks = |f: &Fault| matches!(f, Fault::Fail { at: At::Matching(text), errno: EOPNOTSUPP, times: Times::Always } if what.contains(text.as_str()));
+        let lacks = |f: &SimulatedFault| matches!(f, SimulatedFault::Fail { at: At::Matching(text), errno: EOPNOTSUPP, times: Times::Always } if what.contains(text.as_str()));
         self.lock().faults.iter().any(lacks)
     }
 
@@ -138,17 +138,17 @@ impl Sim {
         let mut spent = Vec::new();
         for (i, f) in s.faults.iter().enumerate() {
             match f {
-                Fault::Fail { at, errno, times } if at.strikes(what, number, *times == Times::Always) => {
+                SimulatedFault::Fail { at, errno, times } if at.strikes(what, number, *times == Times::Always) => {
                     fail = Some(*errno);
                     if *times == Times::Once {
                         spent.push(i);
                     }
                 }
-                Fault::Ignore { at } if at.strikes(what, number, false) => ignore = true,
-                Fault::Vanish { at, dev } if at.strikes(what, number, false) => vanish.push(dev.clone()),
-                Fault::Hang { at } if at.strikes(what, number, false) => hang = true,
-                Fault::KillBefore { at } if at.strikes(what, number, false) => kill.0 = true,
-                Fault::KillAfter { at } if at.strikes(what, number, false) => kill.1 = true,
+                SimulatedFault::Ignore { at } if at.strikes(what, number, false) => ignore = true,
+                SimulatedFault::Vanish { at, dev } if at.strikes(what, number, false) => vanish.push(dev.clone()),
+                SimulatedFault::Hang { at } if at.strikes(what, number, false) => hang = true,
+                SimulatedFault::KillBefore { at } if at.strikes(what, number, false) => kill.0 = true,
+                SimulatedFault::KillAfter { at } if at.strikes(what, number, false) => kill.1 = true,
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@ use ringwise_model::{CpuId, CpuSet, Fact, Feature, Pause};
 use ringwise_sys::{Error, Result};
 
 use super::State;
-use super::driver_kind::Driver;
+use super::driver_kind::SimulatedDriver;
 
 fn no(errno: i32) -> Error {
     Error::errno("", errno)
@@ -16,27 +16,27 @@ fn no(errno: i32) -> Error {
 
 /// Names and states as `ethtool -k` prints them in the lab's guests: `+` on, `-` off, `=` fixed on, `!` fixed off.
 /// lab: "DEV: features as ethtool -k shows them" compares whole sets; these are the ones that tests name.
-pub(super) fn of_driver(driver: Driver) -> BTreeMap<String, Feature> {
+pub(super) fn of_driver(driver: SimulatedDriver) -> BTreeMap<String, Feature> {
     let all = "+rx-gro -rx-gro-list -rx-udp-gro-forwarding -tx-nocache-copy +tx-generic-segmentation";
     let own = match driver {
-        Driver::Igb => {
+        SimulatedDriver::Igb => {
             // lab: "rules: igb of this kind has no ntuple to switch"
             "+rx-checksum +rx-hashing +rx-vlan-hw-parse +tx-vlan-hw-insert !rx-lro !rx-ntuple-filter \
              +tx-scatter-gather +tx-checksum-ip-generic +tx-tcp-segmentation +tx-tcp6-segmentation =rx-vlan-filter"
         }
-        Driver::E1000e => {
+        SimulatedDriver::E1000e => {
             "+rx-checksum +rx-hashing +rx-vlan-hw-parse +tx-vlan-hw-insert !rx-lro !rx-ntuple-filter \
              +tx-scatter-gather +tx-checksum-ip-generic +tx-tcp-segmentation +tx-tcp6-segmentation"
         }
-        Driver::Virtio => {
+        SimulatedDriver::Virtio => {
             "=rx-checksum !rx-hashing !rx-lro +rx-gro-hw !rx-ntuple-filter +tx-scatter-gather \
              +tx-checksum-ip-generic +tx-tcp-segmentation +tx-tcp6-segmentation"
         }
-        Driver::Vmxnet3 => {
+        SimulatedDriver::Vmxnet3 => {
             "+rx-checksum +rx-hashing +rx-lro +rx-vlan-hw-parse +tx-vlan-hw-insert !rx-ntuple-filter \
              +tx-scatter-gather +tx-checksum-ip-generic +tx-tcp-segmentation +tx-tcp6-segmentation"
         }
-        Driver::Mqnic | Driver::Other => {
+        SimulatedDriver::Mqnic | SimulatedDriver::Other => {
             "+rx-hashing !rx-lro -rx-ntuple-filter +tx-scatter-gather \
              +tx-checksum-ip-generic !tx-tcp-segmentation"
         }
@@ -70,7 +70,7 @@ pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> 
     let off = all.get("rx-ntuple-filter").is_some_and(|f| !f.on);
     // lab: "rules: ntuple off drops them"
     if off
-        && s.extra[i].driver == Driver::Mqnic
+        && s.extra[i].driver == SimulatedDriver::Mqnic
         && let Fact::Known(r) = &mut s.nics[i].rules
     {
         r.rules.clear();
@@ -105,7 +105,7 @@ pub(super) fn set_pause(s: &mut State, dev: &str, want: &Pause) -> Result<()> {
     if asked == *p {
         return Ok(());
     }
-    if matches!(driver, Driver::Igb | Driver::E1000e) && asked.autoneg == Some(true) {
+    if matches!(driver, SimulatedDriver::Igb | SimulatedDriver::E1000e) && asked.autoneg == Some(true) {
         // The link partner decides too; the device is restarted. lab: "igb: pause with autonegotiation"
         *p = Pause { autoneg: Some(true), ..*p };
         s.extra[i].link_down_until(now + std::time::Duration::from_millis(1500));

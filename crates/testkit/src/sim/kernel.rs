@@ -8,7 +8,7 @@ use ringwise_model::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOSPC, EOPNOTS
 use ringwise_model::{CpuSet, Fact, Nic, RingKind, RingValues, User};
 use ringwise_sys::{Error, Result};
 
-use super::driver_kind::Driver;
+use super::driver_kind::SimulatedDriver;
 use super::{State, driver, files, rss};
 
 const RX_COUNT: u16 = channels::RX_COUNT;
@@ -205,8 +205,8 @@ pub(super) fn old_mask(s: &mut State, path: &str) -> Option<Vec<u8>> {
 }
 
 /// lab: "vmxnet3: -L is refused"
-pub(super) fn sets_channels(driver: Driver) -> bool {
-    !matches!(driver, Driver::Vmxnet3 | Driver::E1000e)
+pub(super) fn sets_channels(driver: SimulatedDriver) -> bool {
+    !matches!(driver, SimulatedDriver::Vmxnet3 | SimulatedDriver::E1000e)
 }
 
 /// net/ethtool/channels.c, `ethnl_set_channels`; `counts` by attribute number.
@@ -254,7 +254,7 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
         if s.version() >= (6, 6) {
             return Err(words(EINVAL, "requested channel counts are too low for existing ntuple filter settings"));
         }
-        if driver == Driver::Mqnic {
+        if driver == SimulatedDriver::Mqnic {
             return Err(no(EINVAL));
         }
     }

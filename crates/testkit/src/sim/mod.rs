@@ -36,10 +36,10 @@ use std::time::Duration;
 use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
 use ringwise_sys::{Clock, CountEntries, Error, Host, Request, Result};
 
-pub use clock::Jump;
-pub use driver_kind::{Driver, Quirk};
-pub use entries::{Arrival, ArrivalQueue};
-pub use fault::{At, Fault, Killed, Times, killed};
+pub use clock::ClockJump;
+pub use driver_kind::{Quirk, SimulatedDriver};
+pub use entries::{ArrivalQueue, ArrivingPackets};
+pub use fault::{At, Killed, SimulatedFault, Times, killed};
 
 use tree::Tree;
 
@@ -51,8 +51,8 @@ pub struct Sim {
 }
 
 /// What the model adds to a snapshot.
-pub(crate) struct Extra {
-    pub driver: Driver,
+pub(crate) struct DeviceModel {
+    pub driver: SimulatedDriver,
     /// The RSS table was set by a user and not set back to default since (`netif_is_rxfh_configured`).
     pub rss_by_user: bool,
     /// No link before this time.
@@ -69,7 +69,7 @@ pub(crate) struct Extra {
     pub tree: Option<Tree>,
 }
 
-impl Extra {
+impl DeviceModel {
     pub(crate) fn link_down_until(&mut self, at: Duration) {
         self.link_at = at;
         self.carrier_downs += 1;
@@ -80,14 +80,14 @@ pub(crate) struct State {
     pub host: ringwise_model::Host,
     pub topology: Topology,
     pub nics: Vec<Nic>,
-    pub extra: Vec<Extra>,
+    pub extra: Vec<DeviceModel>,
     /// CPUs, nodes and what else does not change.
     pub fixed: Tree,
     pub now: Duration,
     /// By how many seconds the wall clock was set forward.
     pub wall: i64,
     /// What will happen to the clocks, by time since boot.
-    pub jumps: Vec<(Duration, Jump)>,
+    pub jumps: Vec<(Duration, ClockJump)>,
     pub next_irq: u32,
     /// CPUs that went offline, with their place.
     pub offline: BTreeMap<CpuId, ringwise_model::Cpu>,
@@ -103,7 +103,7 @@ pub(crate) struct State {
     pub old_masks: BTreeMap<u32, (usize, Option<CpuSet>)>,
     /// Devices with traffic on every queue whenever time passes.
     pub in_use: Vec<String>,
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SimulatedFault>,
     /// Writes that are counted so far; the first is 0.
     pub writes: usize,
     pub log: Vec<String>,
@@ -127,8 +127,8 @@ impl Sim {
         let extra = snapshot
             .nics
             .iter()
-            .map(|n| Extra {
-                driver: Driver::of(n),
+            .map(|n| DeviceModel {
+                driver: SimulatedDriver::of(n),
                 rss_by_user: false,
                 link_at: Duration::ZERO,
                 carrier_downs: 0,
@@ -180,12 +180,12 @@ impl Sim {
     }
 
     /// Adds a fault.
-    pub fn fault(&self, fault: Fault) {
+    pub fn fault(&self, fault: SimulatedFault) {
         self.lock().faults.push(fault);
     }
 
     /// Removes all faults, allows calls again after a simulated kill, and releases calls that hang.
-    pub fn heal(&self) {
+    pub fn clear_faults(&self) {
         let mut s = self.lock();
         s.faults.clear();
         s.dead = false;
@@ -247,7 +247,7 @@ impl Sim {
 
     /// Another program runs `ethtool -N dev flow-type WORDS`.
     pub fn ethtool_n(&self, dev: &str, words: &str) -> Result<()> {
-        rules::by_hand(&mut self.lock(), dev, words)
+        rules::insert_from_text(&mut self.lock(), dev, words)
     }
 
     /// A packet raises this interrupt: it is counted on the CPU that handles it, and a mask that was written before takes effect.
@@ -346,7 +346,7 @@ impl Sim {
         self.lock().unplug(dev);
     }
 
-    /// The device misbehaves from now on. For those that ignore, are busy or run out of something: [`Fault`].
+    /// The device misbehaves from now on. For those that ignore, are busy or run out of something: [`SimulatedFault`].
     pub fn quirk(&self, dev: &str, quirk: Quirk) {
         let mut s = self.lock();
         if let Some(i) = s.index(dev) {

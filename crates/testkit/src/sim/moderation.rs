@@ -8,7 +8,7 @@ use ringwise_model::{Coalesce, Fact, Nic};
 use ringwise_sys::{Error, Result};
 
 use super::State;
-use super::driver_kind::{Driver, Quirk};
+use super::driver_kind::{Quirk, SimulatedDriver};
 
 fn no(errno: i32) -> Error {
     Error::errno("", errno)
@@ -24,10 +24,16 @@ fn own(c: &Coalesce) -> Coalesce {
 }
 
 /// Parameters that every queue of the device begins with.
-pub(super) fn of_queues(driver: Driver, coalesce: &Fact<Coalesce>, queues: u32) -> Fact<BTreeMap<u32, Coalesce>> {
+pub(super) fn of_queues(
+    driver: SimulatedDriver,
+    coalesce: &Fact<Coalesce>,
+    queues: u32,
+) -> Fact<BTreeMap<u32, Coalesce>> {
     match (driver, coalesce) {
         // lab: "virtio: each queue answers" (drivers/net/virtio_net.c, virtnet_get_per_queue_coalesce)
-        (Driver::Mqnic | Driver::Virtio, Fact::Known(c)) => Fact::Known((0..queues).map(|q| (q, own(c))).collect()),
+        (SimulatedDriver::Mqnic | SimulatedDriver::Virtio, Fact::Known(c)) => {
+            Fact::Known((0..queues).map(|q| (q, own(c))).collect())
+        }
         _ => Fact::Absent,
     }
 }
@@ -59,14 +65,16 @@ pub(super) fn resize(nic: &mut Nic, queues: u32) {
 /// On the test NIC the device shows its first queue. lab: "the device shows its first queue"
 fn show_first(s: &mut State, i: usize) {
     let first = s.nics[i].queue_coalesce.known().and_then(|all| all.get(&0)).cloned();
-    if let (Driver::Mqnic, Some(first), Fact::Known(device)) = (s.extra[i].driver, first, &mut s.nics[i].coalesce) {
+    if let (SimulatedDriver::Mqnic, Some(first), Fact::Known(device)) =
+        (s.extra[i].driver, first, &mut s.nics[i].coalesce)
+    {
         device.0.extend(first.0);
     }
 }
 
 /// net/ethtool/ioctl.c, `ethtool_get_per_queue_coalesce`: the first queue that refuses ends it.
 pub(super) fn get_queues(s: &State, i: usize, payload: &[u8]) -> Result<Vec<u8>> {
-    let old = s.extra[i].driver == Driver::Virtio && s.version() < (6, 6);
+    let old = s.extra[i].driver == SimulatedDriver::Virtio && s.version() < (6, 6);
     let odd = s.extra[i].quirks.contains(&Quirk::OddQueues);
     let Some(all) = s.nics[i].queue_coalesce.known().filter(|_| !old) else { return Err(no(EOPNOTSUPP)) };
     perqueue::get_reply(payload, |q| match all.get(&q) {
@@ -104,7 +112,7 @@ fn set_queue(s: &mut State, i: usize, queue: u32, values: &BTreeMap<String, u32>
         return Err(no(EOPNOTSUPP));
     }
     // lab: "virtio: a queue takes nothing"
-    if driver == Driver::Virtio || (odd && queue % 2 == 1) {
+    if driver == SimulatedDriver::Virtio || (odd && queue % 2 == 1) {
         return Err(no(EOPNOTSUPP));
     }
     if values.iter().any(|(k, v)| k.ends_with("usecs") && *v > 8191) {
@@ -144,23 +152,23 @@ pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32
             continue;
         }
         // lab: "igb: moderation above 10000 us", "igb: tx-usecs of pairs", "igb: 5 us are refused", "igb: of tx-usecs too"
-        let igb = driver == Driver::Igb;
+        let igb = driver == SimulatedDriver::Igb;
         let refused = (*value > 10_000 && name.ends_with("usecs"))
             || (igb && pairs && name == "tx-usecs" && *value != *now)
             || (igb && name.ends_with("usecs") && matches!(*value, 2 | 4..=9));
-        if driver == Driver::Mqnic && name.ends_with("usecs") && *value > 8191 {
+        if driver == SimulatedDriver::Mqnic && name.ends_with("usecs") && *value > 8191 {
             return Err(words(ERANGE, "usecs above 8191"));
         }
         if refused {
             return Err(no(EINVAL));
         }
         // lab: "virtio: moderation in microseconds"
-        if driver == Driver::Virtio && *value != 0 && name.ends_with("usecs") {
+        if driver == SimulatedDriver::Virtio && *value != 0 && name.ends_with("usecs") {
             return Err(no(EOPNOTSUPP));
         }
         *now = *value;
     }
-    if driver == Driver::Mqnic && s.nics[i].queue_coalesce.is_known() {
+    if driver == SimulatedDriver::Mqnic && s.nics[i].queue_coalesce.is_known() {
         // lab: "what is set for the device is set for each queue"
         let queues: Vec<u32> = s.nics[i].queue_coalesce.known().into_iter().flat_map(|a| a.keys().copied()).collect();
         for q in queues {

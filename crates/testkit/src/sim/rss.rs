@@ -11,7 +11,7 @@ use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use super::State;
 use super::driver;
-use super::driver_kind::{Driver, Quirk};
+use super::driver_kind::{Quirk, SimulatedDriver};
 use super::refusal::{bad, fact, no};
 
 /// RSS_SET and similar requests, and hash fields by netlink.
@@ -250,12 +250,12 @@ fn store(s: &mut State, i: usize, o: Order) -> Result<u32> {
     }
     let function = o.hfunc.map(nl::hfunc_name);
     // drivers: igb_set_rxfh, virtnet_set_rxfh, lab/mqnic/rss.c
-    if driver != Driver::Other && function.as_ref().is_some_and(|f| Some(f) != rss.function.known()) {
+    if driver != SimulatedDriver::Other && function.as_ref().is_some_and(|f| Some(f) != rss.function.known()) {
         return Err(no(EOPNOTSUPP));
     }
     let symmetric = o.xfrm.map(nl::xfrm_name);
     // lab: "RSS: a symmetric transform igb has not"
-    let takes = driver == Driver::Other || driver == Driver::Mqnic && by >= LIST;
+    let takes = driver == SimulatedDriver::Other || driver == SimulatedDriver::Mqnic && by >= LIST;
     if !takes && symmetric.as_ref().is_some_and(|x| x != "none") {
         return Err(no(EOPNOTSUPP));
     }
@@ -308,17 +308,17 @@ fn delete(s: &mut State, i: usize, context: u32) -> Result<()> {
 }
 
 /// What the drivers of the lab accept. lab: "fields: igb hashes TCP by ports or not at all"; vmxnet3 accepts no fields
-fn takes(driver: Driver, flow: &str, letters: &str) -> i32 {
+fn takes(driver: SimulatedDriver, flow: &str, letters: &str) -> i32 {
     let ports = matches!(letters, "sdfn");
     let plain = letters == "sd";
     match (driver, &flow[..flow.len() - 1]) {
-        (Driver::Vmxnet3 | Driver::E1000e, _) => EOPNOTSUPP,
-        (Driver::Igb, "tcp") if ports => 0,
-        (Driver::Igb, "udp") if ports || plain => 0,
-        (Driver::Igb, "sctp" | "ah" | "esp" | "ah-esp") if plain => 0,
-        (Driver::Virtio, "tcp" | "udp") if ports || plain => 0,
-        (Driver::Mqnic, "tcp" | "udp" | "sctp") if fields::mask(letters).is_ok_and(|m| m & !0xf0 == 0) => 0,
-        (Driver::Other, _) => 0,
+        (SimulatedDriver::Vmxnet3 | SimulatedDriver::E1000e, _) => EOPNOTSUPP,
+        (SimulatedDriver::Igb, "tcp") if ports => 0,
+        (SimulatedDriver::Igb, "udp") if ports || plain => 0,
+        (SimulatedDriver::Igb, "sctp" | "ah" | "esp" | "ah-esp") if plain => 0,
+        (SimulatedDriver::Virtio, "tcp" | "udp") if ports || plain => 0,
+        (SimulatedDriver::Mqnic, "tcp" | "udp" | "sctp") if fields::mask(letters).is_ok_and(|m| m & !0xf0 == 0) => 0,
+        (SimulatedDriver::Other, _) => 0,
         _ => EINVAL,
     }
 }

@@ -7,13 +7,13 @@ use ringwise_model::{Action, Fact, Nic, Rule, Rules};
 use ringwise_sys::{IoctlCmd, Result};
 
 use super::State;
-use super::driver_kind::Driver;
+use super::driver_kind::SimulatedDriver;
 use super::refusal::{bad, fact, no};
 
 /// The test NIC has no place for the upper half of user-def. lab: "rules: a field that the driver has not"
-fn takes(driver: Driver, rule: &Rule) -> bool {
+fn takes(driver: SimulatedDriver, rule: &Rule) -> bool {
     let upper = |v: &String| v.starts_with("0x") && !v.starts_with("0x00000000");
-    driver != Driver::Mqnic || !rule.fields.get("user-def").is_some_and(upper)
+    driver != SimulatedDriver::Mqnic || !rule.fields.get("user-def").is_some_and(upper)
 }
 
 fn ntuple(nic: &Nic) -> Option<bool> {
@@ -24,7 +24,7 @@ fn ntuple(nic: &Nic) -> Option<bool> {
 pub(super) fn get(nic: &Nic, cmd: IoctlCmd, payload: &[u8]) -> Result<Vec<u8>> {
     let all = fact(&nic.rules)?;
     Ok(match cmd {
-        IoctlCmd::RuleCount => rxnfc::count_reply(&rxnfc::Count {
+        IoctlCmd::RuleCount => rxnfc::count_reply(&rxnfc::FlowRuleCount {
             rules: all.rules.len() as u32,
             capacity: all.capacity,
             chooses_location: all.chooses_location,
@@ -74,7 +74,7 @@ pub(super) fn set(s: &mut State, dev: &str, cmd: IoctlCmd, payload: &[u8]) -> Re
     Ok(())
 }
 
-pub(super) fn by_hand(s: &mut State, dev: &str, words: &str) -> Result<()> {
+pub(super) fn insert_from_text(s: &mut State, dev: &str, words: &str) -> Result<()> {
     let (rule, at) = parse_rule(words).map_err(bad)?;
     let spec = FlowSpec::of(&rule, at.unwrap_or(rxnfc::LOC_ANY)).map_err(bad)?;
     set(s, dev, IoctlCmd::RuleInsert, &rxnfc::insert(&spec))

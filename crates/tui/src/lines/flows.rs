@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use ringwise_kfmt::packet::{Flow, protocol_name};
-use ringwise_observe::Heavy;
+use ringwise_observe::TopFlow;
 
 pub use super::interval::Interval;
 use super::json::Json;
@@ -132,7 +132,7 @@ fn json(i: &Interval, top: usize) -> String {
     j.0
 }
 
-fn heavy(j: &mut Json, h: &Heavy, i: &Interval) {
+fn heavy(j: &mut Json, h: &TopFlow, i: &Interval) {
     match h.flow {
         Flow::Ip { protocol, from, to, ports } => {
             j.int("protocol", Some(protocol.into()));

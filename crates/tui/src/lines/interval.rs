@@ -1,7 +1,7 @@
 //! The sample of `watch --per-flow` that is printed.
 
 use ringwise_flow::UdpPortsGain;
-use ringwise_observe::{Flows, Means};
+use ringwise_observe::{AvailableRemedies, Flows};
 
 /// The sample of one interval.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub struct Interval {
     /// CPU time that sampling cost in the interval.
     pub cpu_ms: f64,
     /// What the interface has against traffic that it cannot spread. `None`: its settings could not be read.
-    pub means: Option<Means>,
+    pub means: Option<AvailableRemedies>,
     /// What hashing the ports of UDP would change. `None`: nothing, or it cannot be predicted.
     pub udp_ports: Option<UdpPortsGain>,
 }

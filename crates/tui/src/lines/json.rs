@@ -2,7 +2,7 @@
 //! This code does not use serde, because derived code for these maps would add a tenth of a megabyte to the program.
 
 use ringwise_model::{Counter as _, Dir};
-use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, Mark, QueueRates, Rates, Source};
+use ringwise_observe::{Balance, Counts, CpuRates, DirectionRates, LinkRates, QueueMark, QueueRates, Rates, Source};
 
 /// Name of the document.
 pub(super) const SCHEMA: &str = "ringwise.watch";
@@ -152,7 +152,7 @@ fn link(j: &mut Json, l: &LinkRates) {
     balance(j, "tx_balance", l.tx_balance.as_ref());
 }
 
-fn flow(j: &mut Json, key: &str, f: &Flow) {
+fn flow(j: &mut Json, key: &str, f: &DirectionRates) {
     j.open(key, '{');
     j.int("packets", f.packets);
     j.int("bytes", f.bytes);
@@ -183,10 +183,10 @@ fn queue(j: &mut Json, q: &QueueRates) {
     j.word("cpus", Some(&q.cpus.to_string()));
     j.int("node", q.node.map(|n| n.0.into()));
     let mark = q.mark.map(|m| match m {
-        Mark::Hot => "hot",
-        Mark::Reset => "reset",
-        Mark::Came => "came",
-        Mark::Gone => "gone",
+        QueueMark::Hot => "hot",
+        QueueMark::Reset => "reset",
+        QueueMark::Came => "came",
+        QueueMark::Gone => "gone",
     });
     j.word("mark", mark);
     j.int("bql_limit", q.bql_limit);

@@ -9,7 +9,7 @@ mod unhashed;
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuCounter, CpuId, CpuSet};
-use ringwise_observe::{LinkRates, Mark, QueueRates, Rates, Source};
+use ringwise_observe::{LinkRates, QueueMark, QueueRates, Rates, Source};
 
 use ringwise_text::Style;
 use ringwise_text::visible;
@@ -165,7 +165,7 @@ fn interface(time: &str, name: &str, l: &LinkRates, r: &Rates) -> String {
 }
 
 fn queue(time: &str, name: &str, q: &QueueRates, seconds: f64) -> String {
-    let unknown = if q.mark == Some(Mark::Reset) { "reset" } else { "unknown" };
+    let unknown = if q.mark == Some(QueueMark::Reset) { "reset" } else { "unknown" };
     let rate = |n: Option<u64>| whole(n.map(|n| n as f64 / seconds), unknown);
     format!(
         "{time} {name:<8} {:<5} {:>9} {:>6} {:>7} {:>8} {:>4} {:>4} {:>6}  {}\n",
@@ -185,12 +185,12 @@ fn queue(time: &str, name: &str, q: &QueueRates, seconds: f64) -> String {
 }
 
 /// The word for a mark.
-pub(crate) fn marked(mark: Mark) -> &'static str {
+pub(crate) fn marked(mark: QueueMark) -> &'static str {
     match mark {
-        Mark::Hot => "hot",
-        Mark::Reset => "reset",
-        Mark::Came => "new",
-        Mark::Gone => "gone",
+        QueueMark::Hot => "hot",
+        QueueMark::Reset => "reset",
+        QueueMark::Came => "new",
+        QueueMark::Gone => "gone",
     }
 }
 

@@ -3,7 +3,7 @@
 use ringwise_flow::UdpPortsGain;
 use ringwise_kfmt::traffic_class::{HashedBy, TrafficClass};
 use ringwise_knob::{driver_restarts_for_ntuple, driver_restarts_for_rss, path};
-use ringwise_observe::{ClassTotal, FlowRules, LISTED_PERCENT, Means, Remedy, RuleKey, percent, remedies};
+use ringwise_observe::{AvailableRemedies, ClassTotal, FlowRules, LISTED_PERCENT, Remedy, RuleKey, percent, remedies};
 use ringwise_text::mask;
 
 use super::interval::Interval;
@@ -106,7 +106,7 @@ fn hashed(by: HashedBy) -> &'static str {
     }
 }
 
-fn nothing_helps(class: TrafficClass, means: &Means) -> String {
+fn nothing_helps(class: TrafficClass, means: &AvailableRemedies) -> String {
     match class {
         TrafficClass::Fragment => "no setting here spreads it; let the senders avoid fragments (path MTU)".into(),
         _ if class.hashed_by() == HashedBy::EntropyPorts && means.udp_fields.is_empty() => {
@@ -128,7 +128,7 @@ fn in_effect(r: &Remedy) -> bool {
     }
 }
 
-fn advice(r: &Remedy, means: &Means, class: TrafficClass) -> String {
+fn advice(r: &Remedy, means: &AvailableRemedies, class: TrafficClass) -> String {
     match r {
         Remedy::Rps { queue, cpus, in_effect: true } => {
             format!("RPS of queue {queue} spreads it over CPUs {cpus}")
@@ -156,7 +156,7 @@ fn advice(r: &Remedy, means: &Means, class: TrafficClass) -> String {
 }
 
 /// A sample rule in the words of ethtool(8), in which capitals stand for values to fill in.
-fn rule(means: &Means, class: TrafficClass) -> String {
+fn rule(means: &AvailableRemedies, class: TrafficClass) -> String {
     let matches = match class {
         TrafficClass::Esp => "esp4 spi SPI",
         TrafficClass::Ah => "ah4 spi SPI",
@@ -170,7 +170,7 @@ fn rule(means: &Means, class: TrafficClass) -> String {
 
 /// The command that sets it. `None`: more than one decision is needed. `GOAL` stands for the goal of the host, because a plan
 /// without it changes the other settings to the default goal.
-fn command(r: &Remedy, means: &Means) -> Option<String> {
+fn command(r: &Remedy, means: &AvailableRemedies) -> Option<String> {
     Some(match r {
         Remedy::Rps { queue, cpus, .. } => {
             format!("ringwise plan --goal GOAL --set {}.rps_cpus.{queue}={cpus}", means.dev)
@@ -199,7 +199,7 @@ fn permission(restarts: bool) -> &'static str {
 }
 
 /// What the interface has, in one line.
-fn interface(m: &Means) -> String {
+fn interface(m: &AvailableRemedies) -> String {
     let fields: Vec<String> =
         m.udp_fields.iter().map(|(k, v)| format!("{k} {}", if v.is_empty() { "-" } else { v })).collect();
     let fields = if fields.is_empty() { "unknown".to_string() } else { fields.join(" ") };
@@ -284,7 +284,7 @@ pub(super) fn json(j: &mut Json, i: &Interval) {
     }
 }
 
-fn remedy(j: &mut Json, r: &Remedy, means: &Means) {
+fn remedy(j: &mut Json, r: &Remedy, means: &AvailableRemedies) {
     let (code, dev, queue) = match r {
         Remedy::Rps { queue, .. } => ("rps", &means.dev, Some(*queue)),
         Remedy::RpsAbove { dev, .. } => ("rps_above", dev, None),

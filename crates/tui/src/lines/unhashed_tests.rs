@@ -48,7 +48,7 @@ fn interval() -> Interval {
             i.flows.add(queue, &frame, 1, 100);
         }
     }
-    i.means = Some(Means {
+    i.means = Some(AvailableRemedies {
         dev: "eth1".into(),
         driver: Some("ice".into()),
         cpus: CpuSet::range(0, 3),
@@ -118,7 +118,7 @@ fn the_block() {
 
 #[test]
 fn a_sample_rule_matches_what_distinguishes_the_packets() {
-    let means = Means { dev: "eth1".into(), ..Means::default() };
+    let means = AvailableRemedies { dev: "eth1".into(), ..AvailableRemedies::default() };
     for (class, matches) in [
         (TrafficClass::Ah, "ah4 spi SPI"),
         (TrafficClass::Gre, "ip4 src-ip PEER l4proto 47"),
@@ -171,7 +171,7 @@ fn settings_that_help_already_are_not_proposed() {
     (means.udp_fields, means.driver) = ([("udp4", "sd".to_string())].into(), Some("bnxt_en".into()));
     assert!(text(&i).contains("eth1.rss.fields.udp4=sdfn --allow-disruption"), "{}", text(&i));
     // Unknown is not the same as impossible.
-    i.means = Some(Means { dev: "eth1".into(), ..Means::default() });
+    i.means = Some(AvailableRemedies { dev: "eth1".into(), ..AvailableRemedies::default() });
     let block = text(&i);
     for words in
         ["RPS would spread it", "spread if the ports of UDP are hashed", "hash fields unknown; flow rules unknown"]

@@ -2,10 +2,10 @@
 //! halving within a time limit. It leaves the host as found, and prints the result as a configuration file with its
 //! evidence.
 
-use ringwise_bench::halving::Outcome;
+use ringwise_bench::halving::HalvingOutcome;
 use ringwise_bench::result::Metric;
 use ringwise_discover::{Options, Parts};
-use ringwise_experiment::{Among, MessagesWorkload, Workload, candidates, metric};
+use ringwise_experiment::{MessagesWorkload, SearchSpace, Workload, candidates, metric};
 use ringwise_model::Snapshot;
 
 use super::states::{self, Wanted};
@@ -48,7 +48,7 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     };
     let (mut list, _) = states::wanted(&run.states)?;
     // The states of the command line are candidates as well.
-    let among: Vec<Among> = a.among.iter().map(|a| kind_of(*a)).collect();
+    let among: Vec<SearchSpace> = a.among.iter().map(|a| kind_of(*a)).collect();
     let ours = candidates(&s, &devs, &among, a.allow_disruption);
     list.extend(states::of_candidates(&ours, &devs, a.allow_disruption));
     let Some(ready) = session::ready(run, devs.clone(), &source, common, load.as_ref(), &list, None)? else {
@@ -86,17 +86,17 @@ pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     Ok(status)
 }
 
-fn kind_of(a: args::Among) -> Among {
+fn kind_of(a: args::SearchSpaceArg) -> SearchSpace {
     match a {
-        args::Among::Placement => Among::Placement,
-        args::Among::Moderation => Among::Moderation,
-        args::Among::Queues => Among::Queues,
-        args::Among::Rings => Among::Rings,
+        args::SearchSpaceArg::Placement => SearchSpace::Placement,
+        args::SearchSpaceArg::Moderation => SearchSpace::Moderation,
+        args::SearchSpaceArg::Queues => SearchSpace::Queues,
+        args::SearchSpaceArg::Rings => SearchSpace::Rings,
     }
 }
 
 /// Which candidates were dropped and why, and how much the last one gains.
-fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
+fn evidence(o: &HalvingOutcome, states: &[&str], metric: Metric) -> String {
     let name = |c: usize| states.get(c + 1).copied().unwrap_or("?");
     let mut text = {
         let (trials, all) = (plural(o.trials as usize, "trial"), plural(states.len() - 1, "candidate"));

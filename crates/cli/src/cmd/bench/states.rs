@@ -8,7 +8,7 @@ use ringwise_bench::forward::redhat_rules;
 use ringwise_bench::result::State;
 use ringwise_discover::Options;
 use ringwise_experiment::{Candidate, ForwardSpec, Prepared, Recipe, SOURCES};
-use ringwise_intent::Take;
+use ringwise_intent::ManualChangePolicy;
 use ringwise_model::{Snapshot, shell};
 use ringwise_plan::Plan;
 
@@ -213,7 +213,7 @@ fn plan_of_file(w: &Wanted, file: &Path, devs: &[String], source: &Source, commo
         let options = Options::all();
         let s = source.snapshot(&options, common)?;
         let learned = transaction::learned(common);
-        Ok(planning(source, s, options, learned, read.intent, (true, false), common)?.plan(Take::Keep)?)
+        Ok(planning(source, s, options, learned, read.intent, (true, false), common)?.plan(ManualChangePolicy::Keep)?)
     });
     let plan = made.map_err(|f| Fail { message: format!("state {}: {}", w.name, f.message), ..f })?;
     note_refused(w, &plan, common);
@@ -234,7 +234,7 @@ fn shown(flags: &str) -> String {
 }
 
 fn plan(w: &Wanted, i: &IntentArgs, devs: &[String], source: &Source, common: &Common) -> Result<Plan> {
-    let take = if i.take_over { Take::Over } else { Take::Keep };
+    let take = if i.take_over { ManualChangePolicy::Over } else { ManualChangePolicy::Keep };
     let made = make(source, devs, i, false, common).and_then(|m| Ok(m.plan(take)?));
     let plan = made.map_err(|f| Fail { message: format!("state {}: {}", w.name, f.message), ..f })?;
     note_refused(w, &plan, common);

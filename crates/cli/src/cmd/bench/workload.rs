@@ -6,7 +6,7 @@ use std::path::Path;
 use ringwise_bench::forward::Addresses;
 use ringwise_bench::side::Protocol;
 use ringwise_experiment::{
-    Driver, Forward, ForwardSpec, Level, Messages, MessagesSpec, MessagesWorkload, Recipe, Sides,
+    Forward, ForwardSpec, Level, LoadDriver, Messages, MessagesSpec, MessagesWorkload, Recipe, Sides,
 };
 use ringwise_model::{Fact, Snapshot};
 
@@ -63,9 +63,9 @@ pub(super) fn messages(kind: MessagesWorkload, a: &RunArgs, dev: &str, s: &Snaps
         cpus_here: l.cpus.clone(),
         cpus_peer: l.peer_cpus.clone(),
         driver: match l.driver {
-            DriverArg::BuiltIn => Driver::BuiltIn,
-            DriverArg::Netperf => Driver::Netperf,
-            DriverArg::Iperf3 => Driver::Iperf3,
+            DriverArg::BuiltIn => LoadDriver::BuiltIn,
+            DriverArg::Netperf => LoadDriver::Netperf,
+            DriverArg::Iperf3 => LoadDriver::Iperf3,
         },
         here_loads: l.drive == DriveArg::Here,
         address,
@@ -100,19 +100,19 @@ fn sound(m: &MessagesSpec) -> Result<()> {
     let wrong = [
         (m.here_loads && m.peer_address.is_none(), "--drive here needs the address of the peer: --peer-address"),
         (
-            m.kind == MessagesWorkload::Receive && (m.here_loads || m.driver != Driver::BuiltIn),
+            m.kind == MessagesWorkload::Receive && (m.here_loads || m.driver != LoadDriver::BuiltIn),
             "receive needs the built-in generator at the peer: no --drive here, no other --driver",
         ),
         (
-            m.driver == Driver::Iperf3 && m.kind != MessagesWorkload::Stream,
+            m.driver == LoadDriver::Iperf3 && m.kind != MessagesWorkload::Stream,
             "--driver iperf3 works with stream only; for rr, burst and mixed use built-in or netperf",
         ),
         (
-            m.driver == Driver::Netperf && m.kind == MessagesWorkload::Stream,
+            m.driver == LoadDriver::Netperf && m.kind == MessagesWorkload::Stream,
             "--driver netperf works with rr, burst and mixed only; for stream use built-in or iperf3",
         ),
         (
-            m.driver != Driver::BuiltIn && !m.rates.is_empty(),
+            m.driver != LoadDriver::BuiltIn && !m.rates.is_empty(),
             "--rate needs the built-in generator; netperf and iperf3 send as fast as the replies allow",
         ),
     ];

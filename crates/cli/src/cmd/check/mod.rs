@@ -10,21 +10,21 @@ mod several;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ringwise_check::accept::{self, Baseline, Entry};
+use ringwise_check::accept::{self, AcceptedFinding, Baseline};
 use ringwise_check::{AuditInput, GoalOrigin, Report, capability, formats, judge};
-use ringwise_intent::{Part, Standing};
+use ringwise_intent::{AppliedPart, AppliedRecord};
 use ringwise_model::shell::quote;
 use ringwise_model::{Goal, GoalChoice, Intent, Nic, Snapshot};
 
 use super::transaction::{learned, store};
 use super::{fleet, goals, manual_changes, show, wanted};
-use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
+use crate::args::{CheckArgs, CheckOutput, Common, IntentArgs, SourceArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
 use ringwise_render::check as page;
 use ringwise_render::json::Document;
-use ringwise_text::Recording;
+use ringwise_text::RecordingName;
 use ringwise_text::when;
 
 /// The file of accepted findings.
@@ -50,11 +50,11 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     if html || a.from.len() > 1 {
         return several::run(a, &baseline, common);
     }
-    let from = From { from: a.from.first().cloned(), passive: a.passive };
+    let from = SourceArgs { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
     let mut r = one(a, &source, common)?;
     r.file = from.from.as_ref().map(|f| f.display().to_string());
-    for over in baseline.lay_over(&mut r, &today()?) {
+    for over in baseline.apply_to(&mut r, &today()?) {
         out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
     }
     let failed = a.fail_on.severity().is_some_and(|s| r.worst() >= Some(s));
@@ -65,7 +65,7 @@ pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         // Only about captures, see above.
         (CheckOutput::Html, _) => return Err(fleet::no_captures("check")),
         (CheckOutput::Text, false) => {
-            let style = crate::style::detect(common).about(&Recording::of(from.from.as_deref()));
+            let style = crate::style::detect(common).about(&RecordingName::of(from.from.as_deref()));
             let remark = source.remark(r.unreadable.iter().map(|u| u.cause), style.width);
             out::answer(&(page::report(&r, &until()?, &style) + &remark))?;
         }
@@ -97,17 +97,17 @@ fn judged(
     source: &Source,
     s: &Snapshot,
     devs: &[String],
-    counted: Option<&ringwise_check::Traffic>,
+    counted: Option<&ringwise_check::HostTraffic>,
     common: &Common,
 ) -> Result<Report> {
     let host = source.host.as_ref();
     let deadline = traffic::options(&[]).deadline;
     let extra = ringwise_discover::extra(&source.host, s, deadline);
     let standing = match source.recorded {
-        true => Standing::recorded(host),
+        true => AppliedRecord::recorded(host),
         false => {
             let v = manual_changes::standing(source, s, common);
-            Standing::live(s, v.as_ref(), &store(common), learned(common))
+            AppliedRecord::live(s, v.as_ref(), &store(common), learned(common))
         }
     };
     let (goal_from, mut intent, mut parts) = wanted_of(asked, devs, source, s, &standing, common);
@@ -152,7 +152,7 @@ fn wanted_of(
     named: &[String],
     source: &Source,
     s: &Snapshot,
-    standing: &Standing,
+    standing: &AppliedRecord,
     common: &Common,
 ) -> Wanted {
     let intent = |devs: &[String], args: &IntentArgs| {
@@ -184,7 +184,7 @@ fn wanted_of(
         let text = "was recorded by an earlier version, so its goal and options are unknown: checked without them";
         out::note(common.quiet, &format!("ringwise: {which} {text}"));
     }
-    let (whole, alone): (Vec<Part>, Vec<Part>) = known.list.into_iter().partition(|p| p.whole);
+    let (whole, alone): (Vec<AppliedPart>, Vec<AppliedPart>) = known.list.into_iter().partition(|p| p.whole);
     let parts: Vec<_> = alone.into_iter().map(|p| (p.devs, p.intent)).collect();
     let of_whole = !whole.is_empty();
     let (from, mut all) = match whole.into_iter().next() {
@@ -203,7 +203,7 @@ fn wanted_of(
         }
         _ => from,
     };
-    ringwise_intent::join(&mut all, &parts);
+    ringwise_intent::join_goals(&mut all, &parts);
     (from, all, parts)
 }
 
@@ -248,7 +248,7 @@ fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
         let message = format!("--capabilities is about one host; found {} captures", a.from.len());
         return Err(Fail::usage(message).next("ringwise check --capabilities --from FILE"));
     }
-    let from = From { from: a.from.first().cloned(), passive: a.passive };
+    let from = SourceArgs { from: a.from.first().cloned(), passive: a.passive };
     let source = source::open(&from)?;
     let mut options = traffic::options(&a.devs);
     options.parts.xdp_metadata = true;
@@ -318,7 +318,8 @@ fn accept(a: &CheckArgs, rule: &str, common: &Common) -> Result<Status> {
     let devs = accepted_devs(a, common)?;
     let of = devs.iter().flatten().map(|d| ringwise_text::visible(d)).collect::<Vec<_>>().join(" ");
     for dev in devs {
-        b.add(Entry { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() }).map_err(Fail::usage)?;
+        b.add(AcceptedFinding { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() })
+            .map_err(Fail::usage)?;
     }
     let mut text = serde_json::to_string_pretty(&b).map_err(|e| Fail::error(e.to_string()))?;
     text.push('\n');
@@ -342,7 +343,7 @@ fn accepted_devs(a: &CheckArgs, common: &Common) -> Result<Vec<Option<String>>> 
     let devs = match from.as_slice() {
         [_, _, ..] => devs,
         one => {
-            let source = source::open(&From { from: one.first().cloned(), passive: true })?;
+            let source = source::open(&SourceArgs { from: one.first().cloned(), passive: true })?;
             let s = source.snapshot(&traffic::options(&devs), common)?;
             with_members(&s, &show::names_in(&source, &s, &devs)?).0
         }

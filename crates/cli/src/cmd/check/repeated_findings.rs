@@ -20,7 +20,7 @@ pub(crate) fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, 
     let devs = show::names_in(source, &s, devs)?;
     let counted = rates.map(traffic::without_threads);
     let mut r = judged(None, source, &s, &devs, counted.as_ref(), common)?;
-    accepted()?.lay_over(&mut r, &today()?);
+    accepted()?.apply_to(&mut r, &today()?);
     Ok(numbers(&r, source.host.unix_time()))
 }
 

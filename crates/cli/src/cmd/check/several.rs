@@ -46,7 +46,7 @@ pub(super) fn run(a: &CheckArgs, baseline: &Baseline, common: &Common) -> Result
     }
     let worst = hosts.iter().filter_map(HostSummary::severity).max();
     worst_first(&mut hosts);
-    reports.order_by_key(Report::badness);
+    reports.order_by_key(Report::severity_order);
     let unopened = || -> Vec<UnreadableCapture> {
         failed.iter().map(|f| UnreadableCapture { file: f.file.clone(), why: f.why.clone() }).collect()
     };
@@ -89,7 +89,7 @@ fn checked(
     };
     let name = file.display().to_string();
     r.file = Some(name.clone());
-    let notes = baseline.lay_over(&mut r, today);
+    let notes = baseline.apply_to(&mut r, today);
     let line = match json {
         true => {
             let document = serde_json::to_string(&r).map_err(cannot)?;

@@ -1,6 +1,6 @@
 //! Rates for the rules.
 
-use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
+use ringwise_check::{CpuTraffic, HostTraffic, LinkTraffic, QueueTraffic};
 use ringwise_discover::Options;
 use ringwise_discover::flow_path::connected_addresses;
 use ringwise_model::{BusyThread, Cause, Fact, Snapshot, Unread};
@@ -18,12 +18,12 @@ const THREADS: &str = "/proc/PID/task/TID/stat";
 const SOCKETS: &str = "/proc/PID/fd";
 
 /// Takes two samples of this host. `None`: the host was away for a part of the time, for example suspended.
-pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Common) -> Option<Traffic> {
+pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Common) -> Option<HostTraffic> {
     let layout = Layout::of(s, &[]);
     let mut sampler = Sampler::new(host, &layout, true);
     let first = sampler.read(host);
     let processes = ProcessTimes::read(host);
-    let mut threads = Err(Unread::not_asked(THREADS));
+    let mut threads = Err(Unread::not_requested(THREADS));
     let halfway = || threads = processes.and_then(|p| p.busy_threads(host));
     progress::wait_and(host, time, "counting packets, interrupts and losses", common, halfway);
     let second = sampler.read(host);
@@ -35,17 +35,17 @@ pub(super) fn live(host: &dyn Host, s: &Snapshot, time: Duration, common: &Commo
     }
     let pids: BTreeSet<u32> = threads.known().into_iter().flatten().map(|t| t.pid).collect();
     let connections = match one_node {
-        true => Fact::Unknown(Unread::not_asked(SOCKETS)),
+        true => Fact::Unknown(Unread::not_requested(SOCKETS)),
         false => connected_addresses(host, &pids).map_or_else(Fact::Unknown, Fact::Known),
     };
-    Rates::between(&layout, &first, &second).map(|r| Traffic { connections, ..of(&r, threads) })
+    Rates::between(&layout, &first, &second).map(|r| HostTraffic { connections, ..of(&r, threads) })
 }
 
 /// The samples in a capture.
-pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
+pub(super) fn recorded(host: &dyn Host) -> Option<HostTraffic> {
     let threads = Fact::Unknown(Unread::new(THREADS, None, "not in this capture").because(Cause::NotRecorded));
     let connections = Fact::Unknown(Unread::new(SOCKETS, None, "not in this capture").because(Cause::NotRecorded));
-    sample::recorded(host).map(|r| Traffic { connections, ..of(&r, threads) })
+    sample::recorded(host).map(|r| HostTraffic { connections, ..of(&r, threads) })
 }
 
 /// What rules read in addition to what plans read.
@@ -78,11 +78,11 @@ fn link(l: &LinkRates) -> LinkTraffic {
 }
 
 /// Rates alone: the exporter compares counters that it reads anyway.
-pub(super) fn without_threads(r: &Rates) -> Traffic {
-    of(r, Fact::not_asked(THREADS))
+pub(super) fn without_threads(r: &Rates) -> HostTraffic {
+    of(r, Fact::not_requested(THREADS))
 }
 
-fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> Traffic {
+fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> HostTraffic {
     let cpu = |c: &ringwise_observe::CpuRates| CpuTraffic {
         softirq: c.softirq_percent,
         irq: c.irq_percent,
@@ -93,12 +93,12 @@ fn of(r: &Rates, threads: Fact<Vec<BusyThread>>) -> Traffic {
     };
     let mut protocols = r.traffic.clone();
     protocols.extend(r.socket_drops.clone());
-    Traffic {
+    HostTraffic {
         seconds: r.seconds,
         links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).collect::<BTreeMap<_, _>>(),
         cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect::<BTreeMap<_, _>>(),
         protocols,
         threads,
-        connections: Fact::not_asked(SOCKETS),
+        connections: Fact::not_requested(SOCKETS),
     }
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use ringwise_config::import::{self, Chosen, ForeignFile, Imported, MAX_FILE_BYTES};
 use ringwise_discover::Options;
-use ringwise_discover::foreign_files::{self, Program};
+use ringwise_discover::foreign_files::{self, ConfiguringProgram};
 use ringwise_model::words::visible;
 use ringwise_model::{ConfiguredBy, DEFAULT_CONFIG, Snapshot, shell};
-use ringwise_sys::trust::Beside;
+use ringwise_sys::trust::ReplacementFile;
 
 use super::{pinned, plannable};
 use crate::args::{Common, ConfigImport};
@@ -32,7 +32,7 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
     let goal = goals::chosen(a.goal, &source, &s, common);
     let mut imported = Imported { goal, ..Imported::default() };
     let mut missing = Vec::new();
-    for program in Program::ALL {
+    for program in ConfiguringProgram::ALL {
         let files = files(a, program, &source, &mut imported, &mut missing)?;
         let before = (imported.entries(), imported.not_carried.len());
         read(program, &files, &s, &mut imported);
@@ -51,7 +51,7 @@ pub(super) fn run(a: &ConfigImport, common: &Common) -> Result<Status> {
         notes.push(format!("No plan is possible on this host: {why}"));
     }
     if !missing.is_empty() {
-        let names: Vec<String> = missing.iter().map(|p: &Program| format!("--{}", p.name())).collect();
+        let names: Vec<String> = missing.iter().map(|p: &ConfiguringProgram| format!("--{}", p.name())).collect();
         notes.push(format!(
             "The recording does not contain all files of other programs; name them: {}",
             names.join(", ")
@@ -92,24 +92,24 @@ fn exists(path: &Path) -> Fail {
     Fail::error(text).code("file_exists").file(path)
 }
 
-fn named(a: &ConfigImport, program: Program) -> &[PathBuf] {
+fn named(a: &ConfigImport, program: ConfiguringProgram) -> &[PathBuf] {
     match program {
-        Program::Irqbalance => &a.irqbalance,
-        Program::Link => &a.link,
-        Program::Tuned => &a.tuned,
-        Program::Perftune => &a.perftune,
-        Program::NetworkManager => &a.network_manager,
-        Program::Nmstate => &a.nmstate,
+        ConfiguringProgram::Irqbalance => &a.irqbalance,
+        ConfiguringProgram::Link => &a.link,
+        ConfiguringProgram::Tuned => &a.tuned,
+        ConfiguringProgram::Perftune => &a.perftune,
+        ConfiguringProgram::NetworkManager => &a.network_manager,
+        ConfiguringProgram::Nmstate => &a.nmstate,
     }
 }
 
 /// The named files, or those in the usual places of the program. `missing`: programs whose files a recording lacks.
 fn files(
     a: &ConfigImport,
-    program: Program,
+    program: ConfiguringProgram,
     source: &Source,
     out: &mut Imported,
-    missing: &mut Vec<Program>,
+    missing: &mut Vec<ConfiguringProgram>,
 ) -> Result<Vec<ForeignFile>> {
     let named = named(a, program);
     if !named.is_empty() {
@@ -134,14 +134,14 @@ fn named_file(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn read(program: Program, files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
+fn read(program: ConfiguringProgram, files: &[ForeignFile], s: &Snapshot, out: &mut Imported) {
     match program {
-        Program::Irqbalance => files.iter().for_each(|f| import::irqbalance(f, s, out)),
-        Program::Link => import::link(files, s, out),
-        Program::Tuned => import::tuned(files, s, out),
-        Program::Perftune => files.iter().for_each(|f| import::perftune(f, s, out)),
-        Program::NetworkManager => files.iter().for_each(|f| import::network_manager(f, s, out)),
-        Program::Nmstate => files.iter().for_each(|f| import::nmstate(f, s, out)),
+        ConfiguringProgram::Irqbalance => files.iter().for_each(|f| import::irqbalance(f, s, out)),
+        ConfiguringProgram::Link => import::link(files, s, out),
+        ConfiguringProgram::Tuned => import::tuned(files, s, out),
+        ConfiguringProgram::Perftune => files.iter().for_each(|f| import::perftune(f, s, out)),
+        ConfiguringProgram::NetworkManager => files.iter().for_each(|f| import::network_manager(f, s, out)),
+        ConfiguringProgram::Nmstate => files.iter().for_each(|f| import::nmstate(f, s, out)),
     }
 }
 
@@ -152,7 +152,7 @@ fn write(a: &ConfigImport, text: &str) -> Result<()> {
     let own = Path::new(DEFAULT_CONFIG).parent().filter(|d| path.parent() == Some(d));
     own.map_or(Ok(()), std::fs::create_dir_all).map_err(|e| failed(&e))?;
     if a.overwrite {
-        let mut beside = Beside::create(path, MODE).map_err(|e| failed(&e))?;
+        let mut beside = ReplacementFile::create(path, MODE).map_err(|e| failed(&e))?;
         beside.file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
         return beside.finish().map_err(|e| failed(&e));
     }

@@ -7,7 +7,7 @@ mod several;
 
 use std::path::{Path, PathBuf};
 
-use ringwise_config::{Bound, Config, Entry, HostPart, export};
+use ringwise_config::{Bound, Config, HostPart, InterfaceEntry, export};
 use ringwise_discover::Options;
 use ringwise_knob::features;
 use ringwise_model::shell::quote;
@@ -15,11 +15,11 @@ use ringwise_model::{Goal, Intent, Knob, Snapshot};
 use ringwise_render::json::Document;
 use serde::Serialize;
 
-use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, From};
+use crate::args::{Common, ConfigArgs, ConfigCheck, ConfigCmd, ConfigFile, ExportAs, SourceArgs};
 use crate::cmd::goals;
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
-use ringwise_text::{Recording, hang, plural};
+use ringwise_text::{RecordingName, hang, plural};
 
 pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {
@@ -86,7 +86,7 @@ fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
 }
 
 /// `named`: interfaces that the file names, see [`Config::named`].
-fn host(from: &From, named: Vec<String>, common: &Common) -> Result<Snapshot> {
+fn host(from: &SourceArgs, named: Vec<String>, common: &Common) -> Result<Snapshot> {
     source::open(from)?.snapshot(&Options { follow: named, ..Options::all() }, common)
 }
 
@@ -155,7 +155,7 @@ fn interrupting(c: &Config) -> Vec<String> {
     keys
 }
 
-fn interrupting_keys(host: &HostPart, entries: &[Entry], keys: &mut Vec<String>) {
+fn interrupting_keys(host: &HostPart, entries: &[InterfaceEntry], keys: &mut Vec<String>) {
     if host.queues.is_some() && !keys.iter().any(|k| k == "queues") {
         keys.push("queues".into());
     }
@@ -186,7 +186,7 @@ fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
 }
 
 /// The same file with the interfaces of this host in place of its matchers.
-fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
+fn show(f: &ConfigFile, from: &SourceArgs, common: &Common) -> Result<Status> {
     let (_, c) = load(f)?;
     let b = bound(&c, &host(from, c.named(), common)?, common)?;
     if common.json {
@@ -207,7 +207,7 @@ fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> Result<Status> {
+fn exported(f: &ConfigFile, format: ExportAs, from: &SourceArgs, common: &Common) -> Result<Status> {
     let (path, c) = load(f)?;
     let s = host(from, c.named(), common)?;
     let b = bound(&c, &s, common)?;
@@ -225,7 +225,7 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> R
     // The default file of this host does not apply to a recorded host.
     let named = f.file.is_some() || from.from.is_some();
     let file = if named { format!(" --config {}", quote(&path.display().to_string())) } else { String::new() };
-    let script = Recording::of(from.from.as_deref()).reads(format!("ringwise plan -o sh{file}"));
+    let script = RecordingName::of(from.from.as_deref()).reads(format!("ringwise plan -o sh{file}"));
     if e.files.is_empty() {
         let what = if e.left_out.is_empty() { " no settings".into() } else { list() };
         return Err(Fail::error(format!("{} has nothing that this format can express:{what}", path.display()))

@@ -1,6 +1,6 @@
 //! Interrupts that a script has pinned, and XPS masks, where the goal of the file would change them.
 
-use ringwise_config::import::{self, Imported, Part};
+use ringwise_config::import::{self, Imported, ImportedValue};
 use ringwise_knob::Setting;
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Movable, Nic, Snapshot, Vector};
 use ringwise_plan::Plan;
@@ -53,8 +53,8 @@ pub(super) fn interrupts(s: &Snapshot, out: &mut Imported) {
 
 /// A number stands for the receive and the transmit queue, which may have interrupts of their own.
 fn queue(n: &Nic, q: u32, cpus: &CpuSet, v: &Vector, out: &mut Imported) {
-    let part = Part::IrqCpus(q, cpus.clone());
-    let same = |f: &&import::Found| f.dev.as_deref() == Some(n.name()) && f.part.key() == part.key();
+    let part = ImportedValue::IrqCpus(q, cpus.clone());
+    let same = |f: &&import::FoundSetting| f.dev.as_deref() == Some(n.name()) && f.part.key() == part.key();
     match out.found.iter().find(same) {
         Some(f) if f.part == part => {}
         Some(f) => {
@@ -133,7 +133,7 @@ pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
             continue;
         }
         for (q, cpus) in masks.into_iter().filter(|(_, c)| !c.is_empty()) {
-            out.add(Some(&dev), Part::XpsCpus(q, cpus.clone()), &ConfiguredBy::InEffect);
+            out.add(Some(&dev), ImportedValue::XpsCpus(q, cpus.clone()), &ConfiguredBy::InEffect);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! An imported configuration with which a plan is possible.
 
-use ringwise_config::import::{Choice, Chosen, Part};
+use ringwise_config::import::{Chosen, ChosenSetting, ImportedValue};
 use ringwise_model::Snapshot;
 use ringwise_plan::{Plan, Refusal};
 
@@ -31,11 +31,11 @@ fn drop_one(chosen: &mut Chosen, refusal: &Refusal) {
             (at, format!("{}: {}; {}", w.what, w.mistake.found(), w.mistake.right()))
         }
         other => {
-            let concerns = |c: &Choice| match (other, &c.part) {
-                (Refusal::Conflict { dev, .. }, Part::IrqCpus(..)) => c.dev.as_ref() == Some(dev),
+            let concerns = |c: &ChosenSetting| match (other, &c.part) {
+                (Refusal::Conflict { dev, .. }, ImportedValue::IrqCpus(..)) => c.dev.as_ref() == Some(dev),
                 (
                     Refusal::CpuBeyondMachine { .. } | Refusal::NoCandidates { .. } | Refusal::NoNearCandidates { .. },
-                    Part::Cpus(_) | Part::ExcludeCpus(_),
+                    ImportedValue::Cpus(_) | ImportedValue::ExcludeCpus(_),
                 ) => true,
                 _ => false,
             };

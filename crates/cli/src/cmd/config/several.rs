@@ -5,10 +5,10 @@ use std::path::Path;
 
 use ringwise_config::{Applicable, Config, applicable};
 use ringwise_discover::Options;
-use ringwise_intent::{Error, Take, Wanted};
+use ringwise_intent::{Error, ManualChangePolicy, Wanted};
 use ringwise_model::Snapshot;
 use ringwise_render::fleet::FailedCapture;
-use ringwise_render::fleet_config::{self, ConfigOnHost, ConfigPage, Verdict};
+use ringwise_render::fleet_config::{self, ConfigFit, ConfigOnHost, ConfigPage};
 use ringwise_render::fleet_json;
 use ringwise_text::plural;
 
@@ -107,8 +107,8 @@ pub(super) fn run(a: &ConfigCheck, path: &Path, config: &Config, common: &Common
     let worst = hosts.iter().map(|h| h.verdict).min();
     Ok(match worst {
         _ if !failed.is_empty() => Status::Error,
-        Some(Verdict::Fails) => Status::Error,
-        Some(Verdict::FitsPartly) => Status::Findings,
+        Some(ConfigFit::Fails) => Status::Error,
+        Some(ConfigFit::FitsPartly) => Status::Findings,
         _ => Status::Ok,
     })
 }
@@ -144,7 +144,7 @@ fn planned(
 ) -> std::result::Result<ConfigOnHost, Error> {
     let (requested, _) = input.wanted.intent(s)?;
     let made = plan::planning(source, s.clone(), options, Vec::new(), requested, (false, false), &input.quiet)?;
-    let plan = made.plan(Take::Ask)?;
+    let plan = made.plan(ManualChangePolicy::Ask)?;
     Ok(ConfigOnHost::planned(name, s, &plan))
 }
 
@@ -186,7 +186,7 @@ impl<'a> Unmatched<'a> {
         let entries = self.config.entries.iter().chain(entries).filter(|e| self.parts.entries.contains(&e.by));
         let brackets =
             |text: &str| if text.contains('[') { " (patterns may contain * and ?, but no brackets)" } else { "" };
-        let entry = |e: &ringwise_config::Entry| {
+        let entry = |e: &ringwise_config::InterfaceEntry| {
             let text = e.matcher.to_string();
             format!("{}: no interface matches {text}{}", e.by, brackets(&text))
         };

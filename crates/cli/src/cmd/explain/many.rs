@@ -10,7 +10,7 @@ use super::population::Population;
 use super::{ExplainContext, one, seen};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use ringwise_render::explain::many::{self, Isolated, Many};
+use ringwise_render::explain::many::{self, FlowSetReport, Isolated};
 
 pub(super) fn run(cx: &mut ExplainContext, mut p: Population) -> Result<Status> {
     let dev = cx.interface()?;
@@ -23,7 +23,7 @@ pub(super) fn run(cx: &mut ExplainContext, mut p: Population) -> Result<Status> 
     let steering = Steering::new(&nic, &cx.key);
     if cx.a.plain {
         let (s, nic) = (cx.host(), find(cx.host())?);
-        let steering = Steering::new(&nic, &cx.key).by_queue(one::asked(cx, &nic)?);
+        let steering = Steering::new(&nic, &cx.key).by_queue(one::requested_queue(cx, &nic)?);
         return out::answer(&many::plain(s, &nic, &steering, &p.flows)).map(|()| Status::Ok);
     }
     let now = spread(&cx.now, &nic, &steering, &p.flows);
@@ -41,7 +41,7 @@ pub(super) fn run(cx: &mut ExplainContext, mut p: Population) -> Result<Status> 
     let steering = Steering::new(&nic, &cx.key);
     let better = cx.a.balance.map(|target| balanced(&nic, &steering, &p.flows, target, &mut p.notes)).transpose()?;
     let isolated = better.as_ref().and_then(|b| isolated(&nic, &steering, &p.flows, b));
-    let m = Many {
+    let m = FlowSetReport {
         host: &cx.now,
         nic: &nic,
         advice: advice(cx.host(), &nic, &cx.key, &steering, &p.flows, then.as_ref().unwrap_or(&now)),

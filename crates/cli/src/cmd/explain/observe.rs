@@ -7,7 +7,7 @@ use ringwise_discover::flow_path;
 use ringwise_flow::Tuple;
 use ringwise_kfmt::{interrupts, packet, softnet};
 use ringwise_model::{CpuId, IrqId};
-use ringwise_sys::packets::{Tap, VNET};
+use ringwise_sys::packets::{PacketListener, VNET};
 use ringwise_sys::{Host, connections};
 
 use super::{ExplainContext, one};
@@ -48,7 +48,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
 
 /// Listens to packets of the flow, if the kernel permits it.
 struct Ear {
-    tap: Tap,
+    tap: PacketListener,
     queues: u32,
     heard: OfFlow,
 }
@@ -57,7 +57,7 @@ impl Ear {
     fn open(host: &dyn Host, dev: &str) -> std::result::Result<Self, String> {
         let queues = flows::receive_queues(host, dev).map_err(|e| e.to_string())?;
         let one_in = ringwise_observe::sampling_divisor(flows::rate(host, dev));
-        let tap = Tap::open(dev, queues, one_in).map_err(|e| e.to_string())?;
+        let tap = PacketListener::open(dev, queues, one_in).map_err(|e| e.to_string())?;
         Ok(Self { tap, queues, heard: OfFlow { one_in, ..OfFlow::default() } })
     }
 
@@ -65,7 +65,7 @@ impl Ear {
         let (queues, heard) = (self.queues, &mut self.heard);
         self.tap.drain(|frame| {
             let Some((vnet, head)) = frame.bytes.split_first_chunk::<VNET>() else { return };
-            let Ok(seen) = packet::seen(ETHERNET, head) else { return };
+            let Ok(seen) = packet::parse_frame(ETHERNET, head) else { return };
             let mine = Tuple { vlan: None, ..Tuple::of_packet(&seen) };
             if mine == (Tuple { vlan: None, ..*t }) {
                 let queue = frame.queue.or((queues == 1).then_some(0));
@@ -119,7 +119,7 @@ pub(super) fn run(cx: &mut ExplainContext, t: &Tuple) -> Result<Status> {
         pid = socket.pid;
         if let (Some(pid), "connection") = (socket.pid, socket.kind) {
             match connections::incoming(pid, inode) {
-                Ok(Some(seen)) => o.socket_seen(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, one.host),
+                Ok(Some(seen)) => o.add_socket_observation(seen.cpu.map(CpuId), seen.napi, socket.last_cpu, one.host),
                 Ok(None) => {}
                 Err(e) => o.incoming_unread = Some(e.to_string()),
             }

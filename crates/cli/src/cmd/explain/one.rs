@@ -80,7 +80,7 @@ impl Ways {
                 unknown: vec![why.into()],
             });
         }
-        let (to_src, to_dst) = (flow_path::way(host, t.src), flow_path::way(host, t.dst));
+        let (to_src, to_dst) = (flow_path::path_to(host, t.src), flow_path::path_to(host, t.dst));
         let mut unknown = Vec::new();
         let role = match (to_src.local, to_dst.local) {
             (true, true) => {
@@ -141,7 +141,7 @@ pub(super) fn answer<'a>(cx: &'a ExplainContext, t: &Tuple, ways: &Ways) -> Resu
     };
     let near = nic(&ways.near)?;
     let far = ways.far.as_deref().and_then(|f| s.nic(f));
-    let near_steers = Steering::new(near, &cx.key).by_queue(asked(cx, near)?);
+    let near_steers = Steering::new(near, &cx.key).by_queue(requested_queue(cx, near)?);
     let far_steers = far.map(|f| Steering::new(f, &cx.key));
     // A forwarded flow leaves through another interface, and returns through it with that interface's VLAN tag.
     let through = matches!(ways.role, Role::Through);
@@ -206,7 +206,7 @@ pub(super) fn answer<'a>(cx: &'a ExplainContext, t: &Tuple, ways: &Ways) -> Resu
 }
 
 /// The queue of `--if-queue`, which must exist.
-pub(super) fn asked(cx: &ExplainContext, nic: &Nic) -> Result<Option<u32>> {
+pub(super) fn requested_queue(cx: &ExplainContext, nic: &Nic) -> Result<Option<u32>> {
     match (cx.a.if_queue, receive_queues(nic)) {
         (Some(q), None) => {
             Err(Fail::error(format!("--if-queue {q}: the number of receive queues of {} is unknown", nic.name())))
@@ -238,7 +238,7 @@ pub(super) fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Resul
     let connected = all.iter().find(|(p, c)| *p == t.protocol && c.local == (t.dst, dst) && c.peer == (t.src, src));
     let (kind, inode) = match connected {
         Some((_, c)) => ("connection", c.inode),
-        None => match flow_path::waits(host, t.protocol, (t.dst, dst))? {
+        None => match flow_path::waiting_socket(host, t.protocol, (t.dst, dst))? {
             Some(inode) => ("listening", inode),
             None => return Ok(None),
         },

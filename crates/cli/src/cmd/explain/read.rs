@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::{CountedFlow, FlowSpec, Tuple, lines, population};
 use ringwise_kfmt::packet;
-use ringwise_kfmt::pcap::{Reader, Step};
+use ringwise_kfmt::pcap::{PcapStep, Reader};
 use ringwise_kfmt::sockets::Connected;
 use ringwise_sys::{Host, proc};
 
@@ -102,7 +102,7 @@ pub(super) fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> R
 }
 
 fn sockets(host: &dyn Host) -> Result<Population> {
-    let talks = ringwise_discover::flow_path::talks(host).map_err(Fail::error)?;
+    let talks = ringwise_discover::flow_path::open_connections(host).map_err(Fail::error)?;
     let mut notes = Vec::new();
     if let Some(why) = &talks.uncounted {
         notes.push(format!("read from /proc/net, without packet counts: {why}"));
@@ -148,12 +148,12 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
     loop {
         let step = reader.step(&held[start..]).map_err(|e| bad(e.to_string()))?;
         match step {
-            Step::Packet { used, link, data, wire } => {
+            PcapStep::Packet { used, link, data, wire } => {
                 c.count(link, data, wire);
                 start += used;
                 done += used as u64;
             }
-            Step::Skip(n) => {
+            PcapStep::Skip(n) => {
                 let here = (held.len() - start) as u64;
                 done += n;
                 if n <= here {
@@ -166,11 +166,11 @@ fn pcap(path: &Path, common: &Common) -> Result<Population> {
                     }
                 }
             }
-            Step::Need(_) if ended => {
+            PcapStep::Need(_) if ended => {
                 c.cut |= start < held.len();
                 break;
             }
-            Step::Need(n) => {
+            PcapStep::Need(n) => {
                 held.drain(..start);
                 start = 0;
                 let more = n.max(CHUNK) - held.len().min(n.max(CHUNK) - 1);
@@ -235,7 +235,7 @@ struct Counter {
 impl Counter {
     fn count(&mut self, link: u32, data: &[u8], wire: u32) {
         self.packets += 1;
-        let seen = match packet::seen(link, data) {
+        let seen = match packet::parse_frame(link, data) {
             Ok(s) if !s.short || s.fragment => s,
             other => {
                 let why = other.err().unwrap_or(packet::NoFlow::Short);

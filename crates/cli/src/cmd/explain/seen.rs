@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringwise_flow::{CountedFlow, Steering, Tuple, population};
 use ringwise_kfmt::packet::Flow;
 use ringwise_observe::{Flows, HELD, sampling_divisor};
-use ringwise_sys::packets::Tap;
+use ringwise_sys::packets::PacketListener;
 use serde_json::Value;
 
 use super::ExplainContext;
@@ -20,7 +20,7 @@ pub(super) fn live(cx: &mut ExplainContext, dev: &str, time: Duration) -> Result
     let bad = |e: ringwise_sys::Error| Fail::error(e.to_string());
     let queues = receive_queues(host, dev)?;
     let one_in = sampling_divisor(rate(host, dev));
-    let mut tap = Tap::open(dev, queues, one_in).map_err(bad)?;
+    let mut tap = PacketListener::open(dev, queues, one_in).map_err(bad)?;
     let mut flows = Flows::default();
     let mut countdown = Countdown::new("listening for flows", time, cx.common);
     listen(&mut tap, host, time, queues, &mut flows, |_, _, _| (), |left| countdown.left(left)).map_err(bad)?;

@@ -3,7 +3,7 @@
 mod several;
 
 use ringwise_discover::Options;
-use ringwise_intent::{Planning, PlanningHost, Take};
+use ringwise_intent::{ManualChangePolicy, Planning, PlanningHost};
 use ringwise_knob::Learned;
 use ringwise_model::shell::quote;
 use ringwise_model::{GoalChoice, Intent, Snapshot};
@@ -15,7 +15,7 @@ use super::not_in_file;
 use super::reviewed::Expiry;
 use super::sample;
 use super::wanted;
-use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
+use crate::args::{Common, IntentArgs, PlanArgs, PlanOutput, SourceArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
@@ -30,7 +30,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         return several::run(a, &files, &devs, common);
     }
     let a = &PlanArgs { devs, ..a.clone() };
-    let from = From { from: files.into_iter().next(), passive: a.from.passive };
+    let from = SourceArgs { from: files.into_iter().next(), passive: a.from.passive };
     if a.intent.print_config {
         return print_config(&a.devs, &a.intent, &from, common);
     }
@@ -38,8 +38,9 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let a = &PlanArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, false, common)?;
-    let plan =
-        made.plan(if a.intent.take_over { Take::Over } else { Take::Ask }).map_err(|e| not_planned(e, &source))?;
+    let plan = made
+        .plan(if a.intent.take_over { ManualChangePolicy::Over } else { ManualChangePolicy::Ask })
+        .map_err(|e| not_planned(e, &source))?;
     let better_goal = made.better_goal();
     let s = made.host.snapshot;
     if let Some(file) = &a.out {
@@ -76,7 +77,8 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         }
     }
     // A requested setting that is not planned still differs from the request.
-    let unplanned = plan.left_out.iter().any(|l| l.is_named()) || plan.refused.iter().any(|r| r.is_named());
+    let unplanned =
+        plan.left_out.iter().any(|l| l.is_user_configured()) || plan.refused.iter().any(|r| r.is_user_configured());
     Ok(if a.exit_code && (unplanned || !plan.steps.is_empty()) { Status::Findings } else { Status::Ok })
 }
 
@@ -87,7 +89,7 @@ pub(super) fn config_refused(plan: &Plan, here: bool) -> Option<String> {
 }
 
 /// `--print-config`: prints the equivalent file. The host is read only if it decides which entry `--set` means.
-pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
+pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &SourceArgs, common: &Common) -> Result<Status> {
     let settled = match intent.goal {
         Some(GoalChoice::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
         _ => intent,
@@ -167,7 +169,7 @@ pub(super) fn planning(
     common: &Common,
 ) -> std::result::Result<Planning, ringwise_intent::Error> {
     let (hands, made, late) = manual_changes::standing(source, &s, common)
-        .map(|v| (v.hands(), v.made.clone(), ringwise_intent::late(&s, &v)))
+        .map(|v| (v.manual_changes(), v.made.clone(), ringwise_intent::interfaces_without_settings(&s, &v)))
         .unwrap_or_default();
     let host = PlanningHost { options, snapshot: s, learned, hands, made, late };
     Planning::new(source.host.as_ref(), host, requested, goal_given, at_boot)

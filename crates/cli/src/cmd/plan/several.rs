@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ringwise_intent::Take;
+use ringwise_intent::ManualChangePolicy;
 use ringwise_model::GoalChoice;
 use ringwise_plan::fleet::{PlanGroups, PlannedHost, SamePlan};
 use ringwise_render::fleet::{self as page, FailedCapture};
@@ -96,7 +96,7 @@ fn planned(
 ) -> Result<Planned> {
     let intent = goals::settled(intent, source, quiet)?;
     let made = make(source, devs, &intent, false, quiet)?;
-    let plan = made.plan(if intent.take_over { Take::Over } else { Take::Ask })?;
+    let plan = made.plan(if intent.take_over { ManualChangePolicy::Over } else { ManualChangePolicy::Ask })?;
     let s = &made.host.snapshot;
     let driver = |dev: &str| s.nic(dev).and_then(|n| n.driver.known()).map_or("", String::as_str);
     let document = match json {

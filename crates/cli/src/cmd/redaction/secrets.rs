@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_intent::{STANDING_FILE, Standing};
-use ringwise_sys::{Captured, Host, Recorder, Recording};
+use ringwise_intent::{AppliedRecord, STANDING_FILE};
+use ringwise_sys::{CaptureRecorder, Captured, Host, Recording};
 use ringwise_testkit::dir::Dir;
 use serde_json::Value;
 
@@ -27,18 +27,18 @@ fn common(state: &Dir) -> Common {
 
 /// What `capture` records of this host, and its knowledge for the redaction.
 fn captured(host: &Arc<Planted>, common: &Common) -> (Recording, Knowledge) {
-    let recorder = Arc::new(Recorder::new(host::Shared(host.clone())));
+    let recorder = Arc::new(CaptureRecorder::new(host::Shared(host.clone())));
     let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
     let mut recording = recorder.finish();
     ringwise_discover::forget_others(&mut recording);
-    let text = Standing::text(&s, &store(common)).expect("something is in effect");
+    let text = AppliedRecord::text(&s, &store(common)).expect("something is in effect");
     recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     (recording, knowledge(&s, Vec::new()))
 }
 
 /// The same for `support`.
 fn supported(host: &Arc<Planted>, common: &Common, log: &str) -> (Recording, Knowledge) {
-    let recorder = Arc::new(Recorder::new(host::Shared(host.clone())));
+    let recorder = Arc::new(CaptureRecorder::new(host::Shared(host.clone())));
     let shared: Arc<dyn Host> = recorder.clone();
     let s = capture::record(&shared).unwrap();
     let _ = shared.read("/etc/os-release");
@@ -200,7 +200,7 @@ fn so_are_the_captures_of_the_lab() {
     captures.sort();
     assert!(captures.len() >= 10);
     for path in captures {
-        let recorder = Arc::new(Recorder::new(Captured::open(&path).unwrap()));
+        let recorder = Arc::new(CaptureRecorder::new(Captured::open(&path).unwrap()));
         let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
         let mut recording = recorder.finish();
         let before = judged(recording.clone());

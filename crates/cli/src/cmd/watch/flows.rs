@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringwise_flow::UdpPortsCount;
 use ringwise_kfmt::{link_stats, packet};
 use ringwise_observe::{Flows, sampling_divisor};
-use ringwise_sys::packets::{Tap, VNET};
+use ringwise_sys::packets::{PacketListener, VNET};
 use ringwise_sys::{Host, Request, proc};
 
 use super::Screen;
@@ -29,7 +29,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
         Some(n) => n.next_power_of_two(),
         None => sampling_divisor(rate(host, dev)),
     };
-    let mut tap = Tap::open(dev, queues, one_in).map_err(Fail::from)?;
+    let mut tap = PacketListener::open(dev, queues, one_in).map_err(Fail::from)?;
     let mut settings = Settings::read(&source, dev);
     screen.put(&flows::head(screen.shape, dev, host.unix_time(), a.interval.as_secs_f64(), &screen.style))?;
     loop {
@@ -64,7 +64,7 @@ pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
 /// Adds the frames of this time to `flows`. `each` gets the queue of a frame, its first bytes, and the packets that it
 /// represents; `left_now` the time that is left.
 pub(in crate::cmd) fn listen(
-    tap: &mut Tap,
+    tap: &mut PacketListener,
     clock: &dyn Host,
     time: Duration,
     queues: u32,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringwise_recording::{Tape, events};
 use ringwise_sys::proc;
 use ringwise_text::plural;
-use ringwise_tui::{LoopAction, Mode, Session, Speed, View, WaitEnd};
+use ringwise_tui::{LoopAction, Mode, ScreenSession, Speed, View, WaitEnd};
 
 use super::live::Live;
 use crate::args::{Common, WatchArgs};
@@ -26,7 +26,7 @@ pub(super) fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
     let mut live = Live::begin(&source, a, common, true)?;
     let recorded_to = a.record.as_ref().map(|f| f.display().to_string());
     let mut view = View::new(&live.host, crate::style::detect(common), Mode::Live { recorded_to });
-    let mut session = Session::begin().map_err(wrong)?;
+    let mut session = ScreenSession::begin().map_err(wrong)?;
     session.draw(&view).map_err(wrong)?;
     let start = (proc::cpu_time(), host.since_boot());
     let first = live.sample();

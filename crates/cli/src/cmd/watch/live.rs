@@ -7,7 +7,7 @@ use crate::args::{Common, WatchArgs};
 use crate::cmd::named;
 use crate::exit::{Fail, Result};
 use crate::source::Source;
-use ringwise_recording::{Entry, Recorder};
+use ringwise_recording::{Recorder, RecordingLine};
 use ringwise_text::host_name;
 
 pub(super) struct Live<'a> {
@@ -38,7 +38,7 @@ impl<'a> Live<'a> {
         let sampler = Sampler::new(real, &layout, detail).with_deadline(&source.host, deadline);
         let mut recorder = args.record.as_ref().map(|f| Recorder::open(f, &host, real.unix_time())).transpose()?;
         if let Some(r) = &mut recorder {
-            r.write(&Entry::Layout(layout.clone()))?;
+            r.write(&RecordingLine::Layout(layout.clone()))?;
         }
         let names = interfaces(real);
         let (before, now) = Default::default();
@@ -52,7 +52,7 @@ impl<'a> Live<'a> {
     /// Stores the first sample, which has no earlier one to be compared with.
     pub(super) fn first(&mut self, now: Counters) -> Result<()> {
         if let Some(r) = &mut self.recorder {
-            r.write(&Entry::Sample(now.clone()))?;
+            r.write(&RecordingLine::Sample(now.clone()))?;
         }
         self.now = now;
         Ok(())
@@ -70,14 +70,14 @@ impl<'a> Live<'a> {
                 self.layout = l;
                 self.sampler.follow(&self.layout);
                 if let Some(r) = &mut self.recorder {
-                    r.write(&Entry::Layout(self.layout.clone()))?;
+                    r.write(&RecordingLine::Layout(self.layout.clone()))?;
                 }
             }
         }
         let now = std::mem::replace(&mut self.now, now);
         self.before = now;
         if let Some(r) = &mut self.recorder {
-            r.write(&Entry::Sample(self.now.clone()))?;
+            r.write(&RecordingLine::Sample(self.now.clone()))?;
         }
         Ok(Rates::between(&self.layout, &self.before, &self.now))
     }

@@ -16,7 +16,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source;
 use live::Live;
-use ringwise_recording::{Entry, Replay};
+use ringwise_recording::{RecordingLine, Replay};
 use ringwise_text::Style;
 use ringwise_text::visible;
 use ringwise_tui::lines::{self as watch, Shape};
@@ -113,9 +113,9 @@ fn replay(from: &mut Replay, screen: &mut Screen, common: &Common) -> Result<Sta
     let mut shown = false;
     while let Some(entry) = from.next_entry()? {
         match entry {
-            Entry::Begin { host: name, .. } => (host, before) = (name, None),
-            Entry::Layout(l) => layout = l,
-            Entry::Sample(now) => {
+            RecordingLine::Begin { host: name, .. } => (host, before) = (name, None),
+            RecordingLine::Layout(l) => layout = l,
+            RecordingLine::Sample(now) => {
                 let rates = before.as_ref().and_then(|b| Rates::between(&layout, b, &now));
                 if let Some(rates) = rates {
                     if !headed {
@@ -147,7 +147,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let mut cost = Cost::new(common, real);
     let before = live.sample();
     let mut next = real.since_boot() + a.interval;
-    cost.tell(real);
+    cost.print_cost(real);
     print_unread(&before, common);
     live.first(before)?;
     loop {
@@ -155,7 +155,7 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
         next = (next + a.interval).max(real.since_boot());
         cost.begin();
         let now = live.sample();
-        cost.tell(real);
+        cost.print_cost(real);
         if let Some(rates) = live.take(now)?
             && !screen.show(&rates, &live.host)?
         {
@@ -188,7 +188,7 @@ impl Cost {
         self.before = proc::cpu_time();
     }
 
-    fn tell(&self, host: &dyn Host) {
+    fn print_cost(&self, host: &dyn Host) {
         if !self.wanted {
             return;
         }

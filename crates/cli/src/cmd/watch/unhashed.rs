@@ -5,7 +5,7 @@ use ringwise_flow::{Tuple, UdpPorts, UdpPortsCount, UdpPortsGain};
 use ringwise_kfmt::packet;
 use ringwise_kfmt::traffic_class::{HashedBy, Tags, class};
 use ringwise_knob::path;
-use ringwise_observe::{Means, Tunnel, TunnelKind};
+use ringwise_observe::{AvailableRemedies, Tunnel, TunnelKind};
 use ringwise_sys::Host;
 
 use crate::source::Source;
@@ -18,7 +18,7 @@ const MOST_OF_A_KIND: usize = 3;
 /// What was read of the interface.
 pub(super) struct Settings {
     /// `None`: the interface could not be read.
-    pub means: Option<Means>,
+    pub means: Option<AvailableRemedies>,
     ports: Option<UdpPorts>,
 }
 
@@ -33,7 +33,10 @@ impl Settings {
         };
         let nic = s.nic(dev);
         let key = ringwise_discover::flow_path::host_key(host);
-        Self { means: nic.map(|n| Means::of(&s, n, tunnels(host))), ports: nic.and_then(|n| UdpPorts::new(n, &key)) }
+        Self {
+            means: nic.map(|n| AvailableRemedies::of(&s, n, tunnels(host))),
+            ports: nic.and_then(|n| UdpPorts::new(n, &key)),
+        }
     }
 
     /// Counts a frame of the sample.
@@ -42,7 +45,7 @@ impl Settings {
         // What is in two tags or a tunnel without ports is not hashed by its own ports.
         let by = class(head, Tags::OutermostMoved).hashed_by();
         let hashed = !matches!(by, HashedBy::Nothing | HashedBy::Addresses);
-        let packet = packet::seen(ETHERNET, head).ok().filter(|_| hashed);
+        let packet = packet::parse_frame(ETHERNET, head).ok().filter(|_| hashed);
         ports.add(to, packet.map(|p| Tuple::of_packet(&p)).as_ref(), queue, packets);
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ringwise_apply::{Request as Transaction, Store, Verdict};
+use ringwise_apply::{Request as Transaction, RunResult, Store};
 use ringwise_discover::Options;
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_knob::{IfRefused, Reason, Setting, Step, VectorName, live};
@@ -435,7 +435,7 @@ pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     };
     let store = Store::open(Some(&state.0)).with_socket_name(format!("ringwise-test-secrets-{}", std::process::id()));
     let o = ringwise_apply::run(&shared, &request, &store, &ringwise_apply::Policy::default(), &mut |_| {}).unwrap();
-    assert_eq!(o.verdict, Verdict::Applied);
+    assert_eq!(o.verdict, RunResult::Applied);
 }
 
 /// Plants secrets in files that only `support` reads.

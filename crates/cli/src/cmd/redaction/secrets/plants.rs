@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ringwise_sys::{Asked, Recording, Reply};
+use ringwise_sys::{RecordedReply, Recording, RequestKey};
 
 /// One secret: its kind, its place, and the bytes of each form in which it may occur.
 pub(super) struct Plant {
@@ -234,7 +234,7 @@ fn what_is_looked_for_is_found_in_every_form() {
     assert!(!holds("/proc/x", secret[..8].to_vec()), "the mark is at its end");
     assert!(holds(&format!("/proc/{}", String::from_utf8(secret.clone()).unwrap()), Vec::new()));
     let mut r = Recording::default();
-    let asked = Asked { kind: "links".into(), dev: String::new(), cmd: 0, payload: Vec::new() };
-    r.kernel.insert(asked, Reply { name: "link-get".into(), answer: Ok(vec![secret.to_ascii_uppercase()]) });
+    let asked = RequestKey { kind: "links".into(), dev: String::new(), cmd: 0, payload: Vec::new() };
+    r.kernel.insert(asked, RecordedReply { name: "link-get".into(), answer: Ok(vec![secret.to_ascii_uppercase()]) });
     assert!(Archive::of(&r).holds(plant()), "in other letters within a reply");
 }
