@@ -244,7 +244,7 @@ fn a_named_file_of_another_format_is_an_error() {
     }
 }
 
-/// virtio_net sends through a queue from a group of CPUs. Nobody chose these masks, so the goal does.
+/// virtio_net sends through a queue from a group of CPUs. The driver chose these masks, so the goal decides.
 #[test]
 fn masks_that_virtio_net_sets_are_left_to_the_goal() {
     let from = root().join("fixtures/hosts/virtio-iavf/tree.tar.gz").display().to_string();

@@ -206,6 +206,12 @@ impl NotPossible {
         self.why.is_unread()
     }
 
+    /// Whether the goal is incomplete without it, as far as the plan knows: a value that another user or a better recording can read
+    /// may be as planned already.
+    pub fn leaves_goal_incomplete(&self) -> bool {
+        self.needed && !matches!(self.why, Obstacle::NotReadable { .. } | Obstacle::NotReadableStays { .. })
+    }
+
     /// Whether the user configured it: on the command line or in a file, as a setting or as a number of queues.
     pub fn is_user_configured(&self) -> bool {
         let queues = self.needed && matches!(self.address, Some(Address::Channels { .. }));

@@ -121,7 +121,7 @@ impl ConfigOnHost {
                 why: format!("{why}; {}", l.reason),
             }
         });
-        let impossible = plan.refused.iter().filter(|r| r.is_user_configured() || r.needed);
+        let impossible = plan.refused.iter().filter(|r| r.is_user_configured() || r.leaves_goal_incomplete());
         let impossible = impossible.map(|r| NotPlanned { what: r.what.clone(), why: r.why.to_string() });
         let not_planned: Vec<NotPlanned> = impossible.chain(skipped).collect();
         let verdict = match (not_planned.is_empty(), plan.steps.is_empty()) {
