@@ -67,6 +67,7 @@ moved() {
 
 table >/tmp/base
 lost >/tmp/lost
+_sent_before=$_sent
 
 serve --config none --act mq0
 load
@@ -79,7 +80,7 @@ send_end
 sleep 2
 lost >/tmp/now
 unchanged "no packet was lost" /tmp/lost /tmp/now
-check "packets were sent meanwhile" test "$_sent" -gt 10000
+check "packets were sent meanwhile" test "$((_sent - _sent_before))" -gt 10000
 status "the host is as applied" 0 ringwise verify
 status "each change is a transaction" 0 sh -c "ringwise history --all | grep -q 'balance mq0'"
 ringwise history --all | head -6

@@ -41,10 +41,11 @@ send_end
 grep -F 'eth0: ' $log
 status "stop" 0 ringwise daemon stop
 wait $service
-ethtool -x eth0 >/tmp/now
+# Its guard waits for the next service first.
 n=0
-while ! cmp -s /tmp/table /tmp/now && [ $n -lt 100 ]; do
-	sleep 0.2
+ethtool -x eth0 >/tmp/now
+until cmp -s /tmp/table /tmp/now || [ $n = 60 ]; do
+	sleep 1
 	ethtool -x eth0 >/tmp/now
 	n=$((n + 1))
 done

@@ -98,7 +98,7 @@ fn severity(rule: &str, cx: &RuleContext, dev: Option<&str>, steps: &[&Step]) ->
         // Every interrupt is on a good CPU at the moment, only not pinned.
         "A02" if steps.iter().all(|s| wording::is_on_good_cpu(&s.reason)) => Some(Severity::Info),
         // Without XPS a forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash).
-        "Q14" | "Q16" if cx.s.nic(dev).is_some_and(|n| cx.forwards_or_requested(n)) => Some(Severity::Info),
+        "Q14" if cx.s.nic(dev).is_some_and(|n| cx.forwards_or_requested(n)) => Some(Severity::Info),
         // There are enough CPUs for all queues, but not near the interface.
         "Q03" => Some(Severity::Info),
         // Two devices compete only if both carry traffic.

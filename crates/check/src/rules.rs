@@ -66,12 +66,20 @@ pub fn nearest(id: &str) -> Option<&'static str> {
     let typed = plain(id);
     // Letters that look like digits: QO5, Ql4.
     let digits = typed.replace('O', "0").replace(['I', 'L'], "1");
-    rules().find(|r| plain(r.id) == typed || plain(r.id) == digits).map(|r| r.id)
+    rules().find(|r| plain(r.id) == typed).or_else(|| find(&digits)).map(|r| r.id)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_that_look_like_digits() {
+        for (typed, id) in [("QO5", "Q05"), ("Ql4", "Q14"), ("Al", "A01"), ("R009", "R0.09")] {
+            assert_eq!(nearest(typed), Some(id), "{typed}");
+        }
+        assert_eq!((nearest("Q99"), nearest("irq")), (None, None), "another number is no typing error");
+    }
 
     #[test]
     fn an_id_is_found_as_it_is_typed() {

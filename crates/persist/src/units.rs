@@ -187,7 +187,7 @@ TimeoutStartSec=5min
 TimeoutStopSec=3min
 # Longer than the longest wait within a transaction, for another run: 2 min.
 WatchdogSec=3min
-# A load that changes all the time must not fill the journal.
+# A load that changes all the time must not fill the journal. journald allows several times as many if it has much space.
 LogRateLimitIntervalSec=1min
 LogRateLimitBurst=1000
 # Only the service is stopped, not a guard that was started without systemd: when the service is killed during a

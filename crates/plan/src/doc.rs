@@ -207,9 +207,10 @@ impl NotPossible {
     }
 
     /// Whether the goal is incomplete without it, as far as the plan knows: a value that another user or a better recording can read
-    /// may be as planned already.
+    /// may be as planned already. What groups need is not set if it is unknown whether the driver can do it.
     pub fn leaves_goal_incomplete(&self) -> bool {
-        self.needed && !matches!(self.why, Obstacle::NotReadable { .. } | Obstacle::NotReadableStays { .. })
+        let for_groups = matches!(self.why, Obstacle::FlowRulesUnread { .. } | Obstacle::QueueModerationUnread { .. });
+        self.needed && (for_groups || !self.is_unread())
     }
 
     /// Whether the user configured it: on the command line or in a file, as a setting or as a number of queues.

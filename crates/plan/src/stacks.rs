@@ -104,7 +104,10 @@ pub(crate) fn warn(stacks: &[Stack], devices: usize, warnings: &mut Messages) {
             false => format!("plan only {} and add ", alike.join(" ")),
         };
         let reduce = match &s.fixed {
-            // Each interface gets the number that the plan proposes for it.
+            None if s.as_proposed && alike.len() < devices => {
+                let only = alike.join(" ");
+                format!(": reduce the queues (plan only {only}, so that no others change, and add --allow-disruption)")
+            }
             None if s.as_proposed => ": reduce the queues (add --allow-disruption)".into(),
             None => format!(": reduce the queues ({command}--queues {} --allow-disruption)", s.fewer),
             Some(why) => format!("; their number cannot be changed: {why}"),

@@ -79,9 +79,15 @@ fn the_warning_proposes_a_queue_for_each_cpu_that_was_permitted() {
     };
     // The goal itself proposes the number.
     let (local, proposed) = warning(None);
-    assert!(local.contains("(add --allow-disruption)") && proposed == Some(4), "{local} {proposed:?}");
+    assert!(
+        local.contains("(plan only eth0, so that no others change, and add --allow-disruption)") && proposed == Some(4),
+        "{local} {proposed:?}"
+    );
     let (far, proposed) = warning(Some(FarNode::Ok));
-    assert!(far.contains("(add --allow-disruption)") && proposed == Some(8), "{far}");
+    assert!(
+        far.contains("(plan only eth0, so that no others change, and add --allow-disruption)") && proposed == Some(8),
+        "{far}"
+    );
 }
 
 #[test]

@@ -79,10 +79,13 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     let shown: Vec<&ProgramPlacement> =
         if configured().next().is_some() { configured().collect() } else { vec![first] };
     let shown_devs: Vec<&str> = shown.iter().map(|p| p.dev.as_str()).collect();
+    // Then the file begins with these CPUs, and those of the interface follow as comments.
+    let kept_free = |p: &ProgramPlacement| apart.is_some() && p.node_cpus.is_some() && p.group.is_none();
+    let begins_with_kept_free = shown.iter().any(|p| kept_free(p));
     for p in shown {
         let only = p.group.is_none() && p.node_cpus.is_none();
         let only = if only { " and a program with few threads that is not busy" } else { "" };
-        let reserved = if apart.is_some() { "the reserved CPUs, or for " } else { "" };
+        let reserved = if kept_free(p) { "the CPUs that are kept free, or for " } else { "" };
         let file = format!("for {reserved}{}{only}, in /etc/systemd/system/{}.d/cpus.conf:", of(p), unit(p));
         out.push_str(&hang("  ", &file, w));
         out.push_str(&match (&p.node_cpus, &p.group) {
@@ -99,10 +102,14 @@ pub(super) fn programs(plan: &Plan, s: Option<&Snapshot>, w: Option<usize>) -> S
     }
     let others = plan.programs.iter().map(|p| p.dev.as_str()).find(|dev| shown_devs.iter().all(|d| d != dev));
     if let Some(dev) = others {
-        let file = if apart.is_some() { "its lines after the reserved CPUs" } else { "the same file" };
-        let text = format!(
-            "for another interface, such as {dev}: {file} with its CPUs from the list above, and with its node where the file names one"
-        );
+        let text = match begins_with_kept_free {
+            true => format!(
+                "for another interface, such as {dev}: CPUAffinity= with its CPUs from the list above, and its node"
+            ),
+            false => format!(
+                "for another interface, such as {dev}: the same file with its CPUs from the list above, and with its node where the file names one"
+            ),
+        };
         out.push_str(&hang("  ", &text, w));
     }
     out.push('\n');

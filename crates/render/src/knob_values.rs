@@ -136,8 +136,8 @@ impl KnobValues {
             Self::ByteQueueLimits => byte_limits(n),
             Self::RemoteQueues => remote(s, n),
             Self::QueuesPerCpu => match misplaced::stacked(n) {
-                Some((cpus, most)) => {
-                    format!("up to {} on one CPU ({})", plural(most, "queue"), misplaced::list_of(&cpus))
+                Some(s) => {
+                    format!("up to {} on one CPU ({})", plural(s.queues, "queue"), misplaced::list_of(&s.cpus))
                 }
                 None if delivered(n) > 0 => "no CPU takes several queues".into(),
                 None => "unknown: the CPUs of the interrupts could not be read".into(),

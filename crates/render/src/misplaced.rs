@@ -103,11 +103,10 @@ const SOCKET: u32 = 20;
 pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     let mut out = Vec::new();
     let stacked = stacked(n);
-    if let Some((cpus, queues)) = stacked.clone() {
-        let why = if shares_interrupts(n, &cpus) {
-            Some(Unavoidable::OneInterrupt)
-        } else {
-            (queues <= fair_share(s, n)).then_some(Unavoidable::MoreQueuesThanCpus)
+    if let Some(Stack { cpus, queues, interrupts }) = stacked.clone() {
+        let why = match interrupts {
+            1 => Some(Unavoidable::OneInterrupt),
+            n_of_cpu => (n_of_cpu <= fair_share(s, n)).then_some(Unavoidable::MoreQueuesThanCpus),
         };
         out.push(Misplaced::Stacked { cpus, queues, why });
     }
@@ -118,7 +117,7 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     if queues > 0 {
         let far = |node: NodeId, c: CpuId| t.node_of(c).and_then(|of| t.distance(node, of)).is_some_and(|d| d > SOCKET);
         let socket = n.node.known().is_some_and(|node| taken(&|cpus| cpus.iter().any(|c| far(*node, c))) > 0);
-        let occupied: CpuSet = queue_cpus(n).into_iter().collect();
+        let occupied: CpuSet = on_cpus(n).into_keys().collect();
         let error = socket && local_cpus(s, n).iter().any(|c| !occupied.contains(c));
         out.push(Misplaced::Remote { queues, error });
     }
@@ -127,8 +126,8 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     if queues > 0 {
         out.push(Misplaced::Isolated { queues });
     }
-    // Queues on one CPU share its core too, and are listed already.
-    if stacked.is_none()
+    // Interrupts on one CPU share its core too, and are listed already.
+    if stacked.is_none_or(|s| s.interrupts == 1)
         && let Some(m) = shared_core(s, n)
     {
         out.push(m);
@@ -144,27 +143,33 @@ fn queues_where(n: &Nic, bad: &dyn Fn(&CpuSet) -> bool) -> usize {
     on_bad.flat_map(of).collect::<BTreeSet<u32>>().len()
 }
 
-/// The cores that several queues of the device share, if a core of the device's node has none.
+/// The cores that several interrupts of queues share, if a core of the device's node has none.
 fn shared_core(s: &Snapshot, n: &Nic) -> Option<Misplaced> {
-    let mut on: BTreeMap<Option<CpuId>, (CpuSet, usize)> = BTreeMap::new();
-    for cpu in queue_cpus(n) {
+    let mut on: BTreeMap<Option<CpuId>, (CpuSet, usize, usize)> = BTreeMap::new();
+    for (cpu, taken) in on_cpus(n) {
         let core = s.topology.siblings_of(cpu);
-        let (_, queues) = on.entry(core.first()).or_insert((core, 0));
-        *queues += 1;
+        let (_, interrupts, queues) = on.entry(core.first()).or_insert((core, 0, 0));
+        *interrupts += taken.interrupts.len();
+        *queues += taken.queues.len();
     }
     let free = local_cpus(s, n).iter().any(|c| !on.contains_key(&s.topology.siblings_of(c).first()));
-    let shared: Vec<(CpuSet, usize)> = on.into_values().filter(|(_, queues)| free && *queues > 1).collect();
-    let (queues, cores) = (shared.iter().map(|(_, queues)| queues).sum(), shared.len());
-    let cpus = shared.iter().fold(CpuSet::new(), |all, (core, _)| all.union(core));
-    let (fullest, _) = shared.into_iter().max_by_key(|(_, queues)| *queues)?;
+    let shared: Vec<(CpuSet, usize, usize)> = on.into_values().filter(|(_, n, _)| free && *n > 1).collect();
+    let (queues, cores) = (shared.iter().map(|(.., queues)| queues).sum(), shared.len());
+    let cpus = shared.iter().fold(CpuSet::new(), |all, (core, ..)| all.union(core));
+    let (fullest, ..) = shared.into_iter().max_by_key(|(.., queues)| *queues)?;
     Some(Misplaced::SharedCore { cpus, fullest, queues, cores })
 }
 
-/// Queues per CPU if the queues are spread evenly over the CPUs of the device's node.
+/// Interrupts of queues per CPU if they are spread evenly over the CPUs of the device's node. Without shared interrupts, each queue has
+/// one.
 fn fair_share(s: &Snapshot, n: &Nic) -> usize {
     let cpus = local_cpus(s, n);
-    let queues = n.rx_queues.len().max(n.tx_queues.len());
-    queues.div_ceil(CpuSet::len(&cpus).max(1))
+    let shared = n.queue_vectors().any(|v| v.rx().len() > 1 || v.tx().len() > 1);
+    let interrupts = match shared {
+        true => n.queue_vectors().filter_map(first_queue).collect::<BTreeSet<u32>>().len(),
+        false => n.rx_queues.len().max(n.tx_queues.len()),
+    };
+    interrupts.div_ceil(CpuSet::len(&cpus).max(1))
 }
 
 /// Online CPUs of the device's node that are not isolated; if the node has none, those of the host.
@@ -175,40 +180,93 @@ fn local_cpus(s: &Snapshot, n: &Nic) -> CpuSet {
     node.filter(|c| !c.is_empty()).unwrap_or(usable)
 }
 
-/// The CPU of each queue, where it is known to be one. The two interrupts of a pair count once if they have the same CPU.
-fn queue_cpus(n: &Nic) -> Vec<CpuId> {
-    let at = |v: &Vector| v.taken_by().filter(|e| e.len() == 1).and_then(CpuSet::first);
-    let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
-    let pairs: BTreeSet<(CpuId, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?, queue(v)?))).collect();
-    pairs.into_iter().map(|(cpu, _)| cpu).collect()
+/// What a CPU takes of a device.
+#[derive(Default)]
+struct Taken {
+    /// The first queue of each interrupt. The two interrupts of a pair count once.
+    interrupts: BTreeSet<u32>,
+    queues: BTreeSet<u32>,
 }
 
-/// Whether no interrupt of queues shares a CPU with another one, so that only the queues of one interrupt are on one CPU.
-fn shares_interrupts(n: &Nic, cpus: &CpuSet) -> bool {
-    let on = |cpu: CpuId| queue_cpus(n).into_iter().filter(|c| *c == cpu).count();
-    cpus.iter().all(|cpu| on(cpu) == 1)
+fn first_queue(v: &Vector) -> Option<u32> {
+    v.rx().first().or(v.tx().first()).copied()
 }
 
-/// The CPUs with the most queues of the device, and how many each has, if more than one. The two interrupts of a pair count
-/// once, and an interrupt of several queues counts each of them.
-pub(crate) fn stacked(n: &Nic) -> Option<(CpuSet, usize)> {
-    let mut queues: BTreeSet<(CpuId, u32)> = BTreeSet::new();
+/// By CPU, for the interrupts that are known to go to one.
+fn on_cpus(n: &Nic) -> BTreeMap<CpuId, Taken> {
+    let mut out: BTreeMap<CpuId, Taken> = BTreeMap::new();
     for v in n.queue_vectors() {
-        let Some(cpu) = v.taken_by().filter(|e| e.len() == 1).and_then(CpuSet::first) else { continue };
-        let of = if v.rx().is_empty() { v.tx() } else { v.rx() };
-        queues.extend(of.iter().map(|q| (cpu, *q)));
+        let cpu = v.taken_by().filter(|e| e.len() == 1).and_then(CpuSet::first);
+        if let (Some(cpu), Some(first)) = (cpu, first_queue(v)) {
+            let taken = out.entry(cpu).or_default();
+            taken.interrupts.insert(first);
+            taken.queues.extend(if v.rx().is_empty() { v.tx() } else { v.rx() });
+        }
     }
-    let mut per: BTreeMap<CpuId, usize> = BTreeMap::new();
-    for (cpu, _) in queues {
-        *per.entry(cpu).or_default() += 1;
-    }
-    let most = per.values().copied().max().filter(|most| *most > 1)?;
-    Some((per.into_iter().filter(|(_, queues)| *queues == most).map(|(cpu, _)| cpu).collect(), most))
+    out
+}
+
+/// Several queues of a device on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stack {
+    pub(crate) cpus: CpuSet,
+    /// On each of the CPUs.
+    pub(crate) queues: usize,
+    /// On each of the CPUs. 1: the queues share it.
+    interrupts: usize,
+}
+
+/// The CPUs with the most interrupts of queues, and among these those with the most queues, if more than one.
+pub(crate) fn stacked(n: &Nic) -> Option<Stack> {
+    let on = on_cpus(n);
+    let interrupts = on.values().map(|t| t.interrupts.len()).max()?;
+    let fullest = || on.iter().filter(|(_, t)| t.interrupts.len() == interrupts);
+    let queues = fullest().map(|(_, t)| t.queues.len()).max().filter(|queues| *queues > 1)?;
+    let cpus = fullest().filter(|(_, t)| t.queues.len() == queues).map(|(cpu, _)| *cpu).collect();
+    Some(Stack { cpus, queues, interrupts })
 }
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::{Fact, Role};
+    use ringwise_testkit::sim::build;
+
     use super::*;
+
+    /// An interface on a host of four cores with two threads each (CPUs 0 and 4, 1 and 5, ...). `on`: the queues of each interrupt, and its
+    /// CPU.
+    fn shown(on: &[(&[u32], u32)]) -> Vec<String> {
+        let mut s = build::host(8, 1).igb("eth0", 0, 8).done();
+        let n = s.nics.iter_mut().find(|n| n.name() == "eth0").unwrap();
+        let mut rest = on.iter();
+        n.vectors.retain_mut(|v| {
+            if !v.is_queue() {
+                return true;
+            }
+            let Some((queues, cpu)) = rest.next() else { return false };
+            v.role = Role::Queues { rx: queues.to_vec(), tx: queues.to_vec() };
+            let at: CpuSet = [CpuId(*cpu)].into_iter().collect();
+            (v.asked, v.effective) = (Fact::Known(at.clone()), Fact::Known(at));
+            true
+        });
+        assert!(rest.next().is_none(), "as many interrupts as the device has");
+        of(&s, s.nic("eth0").unwrap()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn queues_that_share_an_interrupt() {
+        let four: [&[u32]; 4] = [&[0, 1], &[2, 3], &[4, 5], &[6, 7]];
+        let on =
+            |cpus: [u32; 4]| shown(&[(four[0], cpus[0]), (four[1], cpus[1]), (four[2], cpus[2]), (four[3], cpus[3])]);
+        assert_eq!(on([0, 1, 2, 3]), ["2 queues on each of CPUs 0-3 (they share an interrupt)"]);
+        assert_eq!(on([0, 0, 2, 3]), ["4 queues on CPU 0"], "a placement avoids it");
+        // The second threads of two cores, while the other two have no interrupt.
+        let two_cores = on([0, 4, 1, 5]);
+        assert_eq!(two_cores.len(), 2, "{two_cores:?}");
+        assert!(two_cores[1].starts_with("8 queues on only 2 cores"), "{two_cores:?}");
+        let mixed = shown(&[(&[0, 1], 0), (&[2, 3], 1), (&[4], 3), (&[5], 3)]);
+        assert_eq!(mixed, ["2 queues on CPU 3"], "the others cannot be improved");
+    }
 
     #[test]
     fn names_all_cpus_or_their_number() {

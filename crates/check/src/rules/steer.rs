@@ -431,11 +431,15 @@ pub(super) static RULES: &[Rule] = &[
                 let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
                 let hole = online.difference(&covered);
                 if !hole.is_empty() && !say.has_finding() {
-                    say.found(SteerFound::CpusWithoutXps { cpus: hole }).fix(cx, PlanArguments::planned());
+                    let found = say.found(SteerFound::CpusWithoutXps { cpus: hole });
+                    // A forwarded packet is sent through the queue with the number of its receive queue (skb_tx_hash).
+                    match cx.forwards_or_requested(n) {
+                        true => found.severity(Severity::Info).fix(cx, PlanArguments::planned()),
+                        false => found.fix(cx, PlanArguments::planned()),
+                    };
                 }
                 Some(())
             });
-            lower(cx, say, |n| cx.forwards_or_requested(n));
             Some(())
         },
         ..Rule::BASE

@@ -97,17 +97,22 @@ fn locally_spread(s: &Snapshot, n: &Nic, masks: &[(u32, &CpuSet)]) -> bool {
     masks.iter().all(|(q, c)| c.len() == 1 && c.first().is_some_and(|c| local.get(*q as usize) == Some(&c)))
 }
 
-/// The online CPUs in as many groups as there are queues, in order, and the first groups one CPU larger if they do not divide evenly
-/// (`virtnet_set_affinity` of drivers/net/virtio_net.c).
-fn in_groups(s: &Snapshot, masks: &[(u32, &CpuSet)]) -> bool {
-    let online: Vec<CpuId> = s.topology.online.iter().collect();
-    let Some(each) = online.len().checked_div(masks.len()).filter(|each| *each > 0) else { return false };
-    let larger = online.len() % masks.len();
-    let mut rest = online.as_slice();
-    masks.iter().enumerate().all(|(i, (_, mask))| {
-        let (group, after) = rest.split_at(each + usize::from(i < larger));
-        rest = after;
-        group.iter().copied().collect::<CpuSet>() == **mask
+/// virtio_net: the online CPUs in as many groups as there are queues, in order, and the first groups one CPU larger if they do not
+/// divide evenly; with fewer CPUs than queues one CPU each, from the first again (`virtnet_set_affinity` of drivers/net/virtio_net.c).
+fn in_groups(s: &Snapshot, n: &Nic, masks: &[(u32, &CpuSet)]) -> bool {
+    if n.driver.known().is_none_or(|d| d != "virtio_net") || masks.len() != n.tx_queues.len() || masks.is_empty() {
+        return false;
+    }
+    let (cpus, queues) = (s.topology.online.len(), masks.len());
+    let (each, larger) = ((cpus / queues).max(1), if cpus >= queues { cpus % queues } else { 0 });
+    let mut online: Vec<CpuId> = s.topology.online.iter().collect();
+    let mut sorted = masks.to_vec();
+    sorted.sort_by_key(|(q, _)| *q);
+    sorted.iter().enumerate().all(|(i, (_, mask))| {
+        let size = (each + usize::from(i < larger)).min(online.len());
+        let group: CpuSet = online.iter().take(size).copied().collect();
+        online.rotate_left(size);
+        !group.is_empty() && group == **mask
     })
 }
 
@@ -125,7 +130,7 @@ pub(super) fn senders(s: &Snapshot, out: &mut Imported) {
         let hint = |q: u32| n.vector_of(ringwise_model::Dir::Tx, q).and_then(|v| v.hint.known());
         if by_number
             || locally_spread(s, n, &masks)
-            || in_groups(s, &masks)
+            || in_groups(s, n, &masks)
             || masks.iter().all(|(q, c)| hint(*q) == Some(*c))
         {
             let what = format!("XPS of {dev}");
