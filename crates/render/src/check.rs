@@ -105,7 +105,10 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         out += &format!("Explain it: ringwise check --explain {}\n", f.rule);
         // The interfaces on which the rule was found: without a name, it would be accepted on all of them.
         let devs: Option<Vec<String>> = r.findings.iter().filter(|o| o.rule == f.rule).map(|o| o.dev.clone()).collect();
-        let of = devs.map_or_else(String::new, |devs| format!("{} ", shell::join(devs)));
+        let of = devs.map_or_else(String::new, |mut devs| {
+            devs.dedup();
+            format!("{} ", shell::join(devs))
+        });
         let accept = format!("ringwise check {of}--accept {} --reason \"...\" --until {until}", f.rule);
         let accept = match style.recording.is_one() {
             true => style.recording.reads(accept) + " --baseline FILE",
