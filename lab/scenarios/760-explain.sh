@@ -141,7 +141,7 @@ counted=$(awk '{ q[$2]++ } END { for (i = 0; i < 8; i++) printf "%d ", q[i] }' /
 same "packets of each queue, predicted and counted" "$predicted" "$counted"
 ringwise explain --pcap /tmp/flows.pcap mq0 --balance 1.1 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out | cut -c1-160 | head -40
-says "a better table is proposed" "Next: ringwise plan mq0 --set"
+says "a better table is proposed" "Next: ringwise plan --goal GOAL mq0 --set"
 # The proposed change is planned, predicted from its plan, applied and counted.
 # per_queue COLUMN: `N N ...` packets of each queue in that spread of the document /tmp/doc
 per_queue() {
@@ -151,7 +151,7 @@ per_queue() {
 max_to_mean() { awk '{ for (i = 1; i <= NF; i++) { s += $i; if ($i > m) m = $i }; printf "%d\n", m * NF * 1000 / s }'; }
 # proposed NAME RATIO: the last proposal in /tmp/out, for /tmp/flows and /tmp/flows.pcap
 proposed() {
-	sed -n 's/^Next: ringwise plan mq0 //p' /tmp/out >/tmp/words
+	sed -n 's/^Next: ringwise plan --goal GOAL mq0 //p' /tmp/out >/tmp/words
 	eval "status '$1: planned' 0 ringwise plan mq0 --config none --out /tmp/better.plan $(cat /tmp/words)"
 	ringwise explain --pcap /tmp/flows.pcap mq0 --what-if /tmp/better.plan -j >/tmp/doc 2>/tmp/err
 	cat /tmp/err
