@@ -179,7 +179,7 @@ goal = "mixed"
 [[interface.group]]
 name = "web"
 policy = "latency"
-queues = 4
+queues = 2
 flows = ["tcp4 dst-port 443"]
 
 [[interface.group]]

@@ -32,9 +32,9 @@ judged() {
 	*"|$_got|"*) _fits=yes ;;
 	*) _fits= ;;
 	esac
-	# Status 4: the driver refused it, which is an error by its nature.
+	# Status 1 and 4: it is an error by its nature, or the driver refused it.
 	_no='^error:\|panicked'
-	[ "$2" != 4 ] || _no=panicked
+	case $2 in 1 | 4) _no=panicked ;; esac
 	if grep -q "$_no" "/tmp/$1"; then _fits=; fi
 	# Commands of systemd may print nothing, and some write into a file. The first line is what was typed.
 	case $3 in
