@@ -90,7 +90,10 @@ sampled_plan() {
 # options of a state, in /tmp/acted.
 acted_layout() {
 	new
-	status "the layout that the service starts from" 0 ringwise apply eth0 eth1 eth2 --goal balanced --exclude-cpus $OTHER_CPUS --yes
+	if ! ringwise apply eth0 eth1 eth2 --goal balanced --exclude-cpus $OTHER_CPUS --yes >/tmp/start 2>&1; then
+		not_ok "the layout that the service starts from" "$(tail -n 3 /tmp/start | tr '\n' ' ')"
+		exit 1
+	fi
 	# Interrupts move to their CPUs when they are next raised: with the load of the row at once, some queues would never raise one.
 	_rate=$OVERLOAD
 	OVERLOAD=300

@@ -6,7 +6,6 @@
 # needs: irqbalance
 # needs: cost
 . /h/lib.sh
-. /h/state.sh
 . /h/bench.sh
 . /h/cost-model.sh
 . /h/irqbalance.sh

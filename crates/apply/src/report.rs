@@ -279,7 +279,7 @@ impl Verify {
         let ban = |dev: &str| {
             self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
         };
-        let nobodys = |s: &&SettingInEffect| {
+        let by_irqbalance = |s: &&SettingInEffect| {
             let address = s.want.address();
             address.is_some_and(|a| irqbalance::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
         };
@@ -288,7 +288,11 @@ impl Verify {
             let dev = s.want.address().and_then(|a| a.dev().map(str::to_string));
             dev.and_then(|d| anew.get(&d)).is_some_and(|mask| s.now.known().is_some_and(|now| as_made(now, mask)))
         };
-        self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(SettingInEffect::manual_change).collect()
+        self.settings
+            .iter()
+            .filter(|s| !by_irqbalance(s) && !reset(s))
+            .filter_map(SettingInEffect::manual_change)
+            .collect()
     }
 
     /// Devices on which all interrupts that ringwise had pinned now have the same wide mask, each with that mask. The driver has

@@ -60,7 +60,8 @@ fn key(id: &str) -> String {
     out
 }
 
-/// Suggests a rule for an unknown id: the one that differs in punctuation, or in letters that look like digits, only (`R009` is R0.09). Another number is no typing error.
+/// Suggests a rule for an unknown id: one that differs only in punctuation (`R009` is R0.09), or in letters that look like digits.
+/// Another number is no typing error.
 pub fn nearest(id: &str) -> Option<&'static str> {
     let plain = |id: &str| id.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_ascii_uppercase();
     let typed = plain(id);

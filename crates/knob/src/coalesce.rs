@@ -181,11 +181,6 @@ pub fn own_mode(driver: Option<&str>, now: u32) -> Option<u32> {
     Some(if modes.contains(&now) { now } else { *first })
 }
 
-/// Whether the driver adapts the interval itself while `rx-usecs` has this value.
-pub fn is_own_mode(driver: Option<&str>, rx_usecs: u32) -> bool {
-    OWN_MODES.iter().any(|(d, modes, ..)| Some(*d) == driver && modes.contains(&rx_usecs))
-}
-
 /// While adaptive moderation of a direction is on, the driver changes these parameters of that direction itself.
 pub const MOVED_BY_ADAPTIVE: [&str; 4] = ["rx-usecs", "rx-max-frames", "tx-usecs", "tx-max-frames"];
 

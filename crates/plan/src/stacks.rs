@@ -97,18 +97,14 @@ pub(crate) fn warn(stacks: &[Stack], devices: usize, warnings: &mut Messages) {
     for s in stacks {
         let same = |o: &&Stack| (o.fewer, o.goal, &o.fixed) == (s.fewer, s.goal, &s.fixed);
         let alike: Vec<&str> = stacks.iter().filter(same).map(|o| o.dev).collect();
-        // --queues is for all interfaces of the command, so others must not be part of it. The rest of the command, such as
-        // --from and --config, stays, so it is not repeated here.
+        // --queues and --allow-disruption are for all interfaces of the command, so others must not be part of it. The rest of the
+        // command, such as --from and --config, stays, so it is not repeated here.
         let command = match alike.len() == devices {
             true => "add ".to_string(),
-            false => format!("plan only {} and add ", alike.join(" ")),
+            false => format!("plan only {}, so that no others change, and add ", alike.join(" ")),
         };
         let reduce = match &s.fixed {
-            None if s.as_proposed && alike.len() < devices => {
-                let only = alike.join(" ");
-                format!(": reduce the queues (plan only {only}, so that no others change, and add --allow-disruption)")
-            }
-            None if s.as_proposed => ": reduce the queues (add --allow-disruption)".into(),
+            None if s.as_proposed => format!(": reduce the queues ({command}--allow-disruption)"),
             None => format!(": reduce the queues ({command}--queues {} --allow-disruption)", s.fewer),
             Some(why) => format!("; their number cannot be changed: {why}"),
         };

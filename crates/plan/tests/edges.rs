@@ -404,8 +404,16 @@ fn a_number_of_queues_for_some_interfaces_names_them() {
     };
     let many = |name: &str, node| NicSpec::new(name, "mqnic", Some(node), 16, 16);
     let both = warning(vec![many("eth1", 0), many("eth2", 1)]);
-    assert!(both.iter().any(|w| w.contains("(plan only eth1 and add --queues 8 --allow-disruption)")), "{both:?}");
-    assert!(both.iter().any(|w| w.contains("(plan only eth2 and add --queues 4 --allow-disruption)")), "{both:?}");
+    assert!(
+        both.iter()
+            .any(|w| w.contains("(plan only eth1, so that no others change, and add --queues 8 --allow-disruption)")),
+        "{both:?}"
+    );
+    assert!(
+        both.iter()
+            .any(|w| w.contains("(plan only eth2, so that no others change, and add --queues 4 --allow-disruption)")),
+        "{both:?}"
+    );
     let alike = warning(vec![many("eth1", 0), many("eth2", 0)]);
     assert!(alike.iter().all(|w| w.contains("(add --queues 8 --allow-disruption)")) && alike.len() == 1, "{alike:?}");
 }

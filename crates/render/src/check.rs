@@ -106,7 +106,9 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         // The interfaces on which the rule was found: without a name, it would be accepted on all of them.
         let devs: Option<Vec<String>> = r.findings.iter().filter(|o| o.rule == f.rule).map(|o| o.dev.clone()).collect();
         let of = devs.map_or_else(String::new, |mut devs| {
-            devs.dedup();
+            // They are in the order of severity, so one may be there twice.
+            let mut known = BTreeSet::new();
+            devs.retain(|d| known.insert(d.clone()));
             format!("{} ", shell::join(devs))
         });
         let accept = format!("ringwise check {of}--accept {} --reason \"...\" --until {until}", f.rule);

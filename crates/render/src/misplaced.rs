@@ -106,7 +106,7 @@ pub(super) fn of(s: &Snapshot, n: &Nic) -> Vec<Misplaced> {
     if let Some(Stack { cpus, queues, interrupts }) = stacked.clone() {
         let why = match interrupts {
             1 => Some(Unavoidable::OneInterrupt),
-            n_of_cpu => (n_of_cpu <= fair_share(s, n)).then_some(Unavoidable::MoreQueuesThanCpus),
+            several => (several <= fair_share(s, n)).then_some(Unavoidable::MoreQueuesThanCpus),
         };
         out.push(Misplaced::Stacked { cpus, queues, why });
     }

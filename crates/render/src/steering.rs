@@ -246,7 +246,7 @@ pub(crate) fn moderation(driver: &Fact<String>, f: &Fact<Coalesce>) -> String {
         for dir in ["rx", "tx"] {
             let mut words = Vec::new();
             if let Some(v) = get(&format!("{dir}-usecs")) {
-                let adapts = driver.filter(|_| dir == "rx" && coalesce::is_own_mode(driver, v));
+                let adapts = driver.filter(|_| dir == "rx" && coalesce::own_mode(driver, v) == Some(v));
                 words.push(format!("{v} us{}", adapts.map_or_else(String::new, |d| format!(" ({d} adapts it)"))));
             }
             if let Some(v) = get(&format!("{dir}-max-frames")).filter(|v| *v > 0) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ringwise_check::found::SteerFound;
 use ringwise_check::{Finding, GoalOrigin, Report, Severity};
 use ringwise_model::*;
 
@@ -129,4 +130,20 @@ fn findings_with_consequences_come_first() {
         }
     }
     assert!(seen > 0);
+}
+
+/// A forwarded packet from a CPU without a mask is sent through the queue with the number of its receive queue.
+#[test]
+fn cpus_without_a_mask_matter_less_on_a_router() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/lab-router16-newest");
+    let severities = |goal| {
+        let r = world(&host, goal).judge();
+        let all: Vec<Finding> =
+            r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)).cloned().collect();
+        let of = |f: &&Finding| f.found == Some(SteerFound::CpusWithoutXps { cpus: "2-15".parse().unwrap() }.into());
+        all.iter().filter(of).map(|f| (f.rule.clone(), f.dev.clone(), f.severity)).collect::<Vec<_>>()
+    };
+    let of = |severity| ["eth0", "eth2"].map(|dev| ("Q16".to_string(), Some(dev.to_string()), severity)).to_vec();
+    assert_eq!(severities(Goal::Forward), of(Severity::Info));
+    assert_eq!(severities(Goal::Rpc), of(Severity::Warning));
 }

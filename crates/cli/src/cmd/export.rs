@@ -53,9 +53,12 @@ fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
     loop {
         let text = maker.page(Form::Prometheus);
         file::write_shared(&path, text.as_bytes()).map_err(|e| {
-            let missing = !dir.exists();
             let fail = Fail::from(e);
-            if missing { fail.next(format!("mkdir -p {}", quote(&dir.to_string_lossy()))) } else { fail }
+            if matches!(dir.try_exists(), Ok(false)) {
+                fail.next(format!("mkdir -p {}", quote(&dir.to_string_lossy())))
+            } else {
+                fail
+            }
         })?;
         let Some(interval) = a.interval else { return Ok(Status::Ok) };
         next = (next + interval).max(source.host.since_boot());
